@@ -1,0 +1,57 @@
+"""The configuration: one YAML file plus environment overrides, validated as a whole and reloaded when it changes."""
+
+from .errors import ConfigError, Problem, Source
+from .load import Loaded, load_config
+from .render import effective_yaml
+from .schema import (
+    Auth,
+    Config,
+    Discovery,
+    Drain,
+    EngineKind,
+    EngineTls,
+    Health,
+    Limits,
+    Listen,
+    Log,
+    ModelConfig,
+    PinnedPolicy,
+    Policy,
+    PoolConfig,
+    Pools,
+    Queue,
+    Retries,
+    Role,
+    ThresholdPolicy,
+)
+from .watch import ConfigWatcher, ReloadResult
+
+__all__ = [
+    "Auth",
+    "Config",
+    "ConfigError",
+    "ConfigWatcher",
+    "Discovery",
+    "Drain",
+    "EngineKind",
+    "EngineTls",
+    "Health",
+    "Limits",
+    "Listen",
+    "Loaded",
+    "Log",
+    "ModelConfig",
+    "PinnedPolicy",
+    "Policy",
+    "PoolConfig",
+    "Pools",
+    "Problem",
+    "Queue",
+    "ReloadResult",
+    "Retries",
+    "Role",
+    "Source",
+    "ThresholdPolicy",
+    "effective_yaml",
+    "load_config",
+]
