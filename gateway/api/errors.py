@@ -1,0 +1,57 @@
+"""Errors in OpenAI's shape: {"error": {"message", "type", "param", "code"}}.
+
+Source of the shape and of the types' names: https://platform.openai.com/docs/guides/error-codes
+"""
+
+import json
+
+JSON = b"application/json"
+
+_TYPES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    429: "rate_limit_error",
+}
+
+
+class ApiError(Exception):
+    """A request that ends with an error of our own. The message says what to do about it."""
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        code: str,
+        param: str | None = None,
+        headers: tuple[tuple[bytes, bytes], ...] = (),
+    ) -> None:
+        """`headers` go out beside content-type and content-length."""
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.param = param
+        self.headers = headers
+
+    def body(self) -> bytes:
+        """The JSON that the client gets."""
+        return error_body(self.status, str(self), code=self.code, param=self.param)
+
+
+def error_body(status: int, message: str, *, code: str, param: str | None = None) -> bytes:
+    """An error object as JSON."""
+    kind = _TYPES.get(status, "invalid_request_error" if status < 500 else "server_error")
+    return json.dumps({"error": {"message": message, "type": kind, "param": param, "code": code}}).encode()
+
+
+def unknown_model(name: str, known: list[str]) -> ApiError:
+    """404 that lists what there is."""
+    listing = ", ".join(known[:50]) + (", ..." if len(known) > 50 else "")
+    return ApiError(
+        404,
+        f"The model {name[:200]!r} does not exist. Known models: {listing}.",
+        code="model_not_found",
+        param="model",
+    )

@@ -1,0 +1,62 @@
+"""When a replica may take requests. A state machine over probes and requests; it holds no clock and does no I/O.
+
+Slow is not dead: a probe that connects but is not answered in time counts only while the engine sends nothing on any of
+its connections, and then only after `hang_seconds`. A probe that is refused, reset or answered with 5xx counts at once.
+"""
+
+from gateway.config import Health as HealthSettings
+
+
+class Health:
+    """One replica's health. Times are seconds of one monotonic clock."""
+
+    __slots__ = ("_ejected_until", "_ejections", "_failures", "_probe_failures", "_silent_since", "ready", "settings")
+
+    def __init__(self, settings: HealthSettings) -> None:
+        """Not ready until a first probe succeeds."""
+        self.settings = settings
+        self.ready = False
+        self._failures = 0
+        self._probe_failures = 0
+        self._silent_since: float | None = None
+        self._ejections = 0
+        self._ejected_until = 0.0
+
+    def probe_succeeded(self, now: float) -> None:
+        """The engine said that it is well: ready, unless it is still ejected for what requests saw."""
+        self._probe_failures = 0
+        self._silent_since = None
+        if now >= self._ejected_until:
+            self.ready = True
+
+    def probe_failed(self) -> None:
+        """The engine refused, reset or answered that it is unwell."""
+        self._probe_failures += 1
+        if self._probe_failures >= self.settings.unhealthy_after:
+            self.ready = False
+
+    def probe_unanswered(self, started: float, now: float, *, progressed: bool) -> None:
+        """The engine took the connection and gave no answer; `progressed` says whether it sent anything to anybody."""
+        if progressed:
+            self._silent_since = None
+            return
+        if self._silent_since is None:
+            self._silent_since = started
+        if now - self._silent_since >= self.settings.hang_seconds:
+            self.ready = False
+
+    def request_failed(self, now: float) -> None:
+        """A request failed without a byte of an answer, or with 502, 503 or 504."""
+        self._failures += 1
+        if self._failures < self.settings.eject_after or not self.ready:
+            return
+        self.ready = False
+        self._failures = 0
+        self._ejections += 1
+        pause = self.settings.eject_seconds * 2 ** min(self._ejections - 1, 30)
+        self._ejected_until = now + min(pause, self.settings.eject_max_seconds)
+
+    def request_succeeded(self) -> None:
+        """A request was answered: what came before is forgotten."""
+        self._failures = 0
+        self._ejections = 0

@@ -1,0 +1,62 @@
+"""One engine server."""
+
+from enum import StrEnum
+from typing import Protocol
+from urllib.parse import urlsplit
+
+from gateway.config import PoolConfig
+from gateway.pools.health import Health
+from gateway.routing import digest
+
+
+class State(StrEnum):
+    """READY takes new requests; EJECTED is known and unwell; DRAINING was removed and finishes what it has."""
+
+    READY = "ready"
+    EJECTED = "ejected"
+    DRAINING = "draining"
+
+
+class Upstream(Protocol):
+    """The connections to one replica, as pools see them."""
+
+    def progress(self) -> int:
+        """A number that grows with every read from the engine."""
+        ...
+
+    def abort_active(self) -> None:
+        """Break the connections in use: the engine is gone and will not answer on them."""
+        ...
+
+    def close(self) -> None:
+        """Close idle connections and let those in use close when they are done."""
+        ...
+
+
+class Replica:
+    """A base URL with its in-flight count and health. `inflight` changes through leases only."""
+
+    __slots__ = ("__weakref__", "config", "digest", "engine_models", "health", "inflight", "label", "removed", "url")
+
+    def __init__(self, url: str, config: PoolConfig) -> None:
+        """`config` is the pool's; a reload replaces it."""
+        self.url = url
+        self.label = urlsplit(url).netloc
+        self.digest = digest(url.encode())
+        self.config = config
+        self.health = Health(config.health)
+        self.inflight = 0
+        self.removed = False
+        self.engine_models: tuple[dict[str, object], ...] = ()
+
+    @property
+    def state(self) -> State:
+        """What it may do now."""
+        if self.removed:
+            return State.DRAINING
+        return State.READY if self.health.ready else State.EJECTED
+
+    def reconfigure(self, config: PoolConfig) -> None:
+        """Take over the pool's settings after a reload."""
+        self.config = config
+        self.health.settings = config.health

@@ -1,0 +1,88 @@
+"""Running a coroutine without a task of its own.
+
+A relayed event calls the server's `send`, which nearly always finishes without waiting; a task, or waking one, would
+cost more than the call. So the coroutine runs in the caller's stack, and the event loop carries it on only if it waits.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Driven(Generic[T]):
+    """A coroutine run up to its first wait at once, and from there by callbacks of what it waits for.
+
+    For coroutines that await asyncio futures and use neither `asyncio.current_task` nor timeouts, as uvicorn's `send`
+    and `receive` do. Follows the protocol between asyncio's Task and Future (`_asyncio_future_blocking`, PEP 3156).
+    """
+
+    __slots__ = ("_closed", "_coroutine", "_on_done", "done", "error", "value")
+
+    def __init__(self, coroutine: Coroutine[Any, Any, T], on_done: Callable[[], None]) -> None:
+        """Start it. `on_done` runs when it ends later; not if it has ended when this returns."""
+        self._coroutine = coroutine
+        self._on_done: Callable[[], None] | None = None
+        self._closed = False
+        self.done = False
+        self.value: T | None = None
+        self.error: BaseException | None = None
+        self._step()
+        self._on_done = on_done
+
+    def close(self) -> None:
+        """Give it up where it waits. `on_done` will not run."""
+        if not self._closed:
+            self._closed = True
+            self._coroutine.close()
+
+    def _step(self, _: object = None) -> None:
+        if self._closed:
+            return
+        try:
+            waited = self._coroutine.send(None)
+        except StopIteration as stop:
+            self.value = stop.value
+        except BaseException as error:
+            self.error = error
+        else:
+            if waited is None:
+                asyncio.get_running_loop().call_soon(self._step)
+            else:
+                waited._asyncio_future_blocking = False
+                waited.add_done_callback(self._step)
+            return
+        self.done = self._closed = True
+        if self._on_done is not None:
+            self._on_done()
+
+
+class Waker:
+    """Lets callbacks wake the one coroutine that waits. A wake while nobody waits is kept."""
+
+    __slots__ = ("_future", "_woken")
+
+    def __init__(self) -> None:
+        """Start asleep."""
+        self._future: asyncio.Future[None] | None = None
+        self._woken = False
+
+    def wake(self) -> None:
+        """Let `wait` return."""
+        future = self._future
+        if future is None:
+            self._woken = True
+        elif not future.done():
+            future.set_result(None)
+
+    async def wait(self) -> None:
+        """Return once `wake` has been called since the last return."""
+        if self._woken:
+            self._woken = False
+            return
+        self._future = asyncio.get_running_loop().create_future()
+        try:
+            await self._future
+        finally:
+            self._future = None

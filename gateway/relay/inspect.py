@@ -1,0 +1,180 @@
+"""What routing needs of a request's body, read without decoding the rest of it."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import MultipartParser, parse_options_header
+
+from gateway.routing import digest
+
+if TYPE_CHECKING:
+    from python_multipart.multipart import MultipartCallbacks
+
+_PREFIX_BYTES = 1024
+_TRUE, _NULL = msgspec.Raw(b"true"), msgspec.Raw(b"null")
+
+
+class Traits(NamedTuple):
+    """`include_usage`: the client wants the usage event. `may_ask_usage`: we may ask for it on our own account.
+
+    `affinity` is equal for requests of one conversation.
+    """
+
+    model: str | None
+    stream: bool = False
+    include_usage: bool = False
+    may_ask_usage: bool = False
+    has_stream_options: bool = False
+    affinity: int = 0
+
+
+class BodyError(Exception):
+    """A body that can't be routed; `code` and `param` are those of the error object."""
+
+    def __init__(self, message: str, code: str, param: str | None = None) -> None:
+        """`message` says what to do."""
+        super().__init__(message)
+        self.code = code
+        self.param = param
+
+
+class _Envelope(msgspec.Struct):
+    """An absent field is empty bytes."""
+
+    model: msgspec.Raw = msgspec.Raw()
+    stream: msgspec.Raw = msgspec.Raw()
+    stream_options: msgspec.Raw = msgspec.Raw()
+    messages: msgspec.Raw = msgspec.Raw()
+    prompt: msgspec.Raw = msgspec.Raw()
+    prompt_cache_key: msgspec.Raw = msgspec.Raw()
+
+
+_decode = msgspec.json.Decoder(_Envelope).decode
+_decode_options = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_decode_text = msgspec.json.Decoder(str).decode
+
+
+def inspect_json(body: bytes) -> Traits:
+    """Read the traits of a JSON body.
+
+    Raises:
+        BodyError: not JSON, not an object, or `model` is not a string.
+    """
+    try:
+        envelope = _decode(body)
+    except (msgspec.ValidationError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise _body_error(body, error) from None
+    name: str | None = None
+    if envelope.model and envelope.model != _NULL:
+        try:
+            name = _decode_text(envelope.model)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise BodyError("'model' must be a string: the name of a model.", "invalid_type", "model") from None
+    stream = envelope.stream == _TRUE
+    options = envelope.stream_options
+    include_usage, may_ask = (False, True) if not options or options == _NULL else _read_options(options)
+    return Traits(name, stream, include_usage, may_ask, bool(options), _affinity(envelope))
+
+
+def inspect_multipart(content_type: bytes, body: bytes) -> Traits:
+    """Read the `model` and `stream` fields of a multipart form, as audio uploads carry them.
+
+    Raises:
+        BodyError: not a well-formed form.
+    """
+    _, options = parse_options_header(content_type)
+    boundary = options.get(b"boundary")
+    if not boundary:
+        raise BodyError("The multipart content-type needs a boundary.", "invalid_multipart")
+    form = _Form()
+    try:
+        parser = MultipartParser(boundary, form.callbacks())
+        parser.write(body)
+        parser.finalize()
+    except FormParserError as error:
+        raise BodyError(f"The body is not well-formed multipart: {error}", "invalid_multipart") from None
+    name = form.fields.get(b"model")
+    try:
+        model = name.decode() if name else None
+    except UnicodeDecodeError:
+        raise BodyError("The form's 'model' field is not UTF-8.", "invalid_type", "model") from None
+    return Traits(model, stream=form.fields.get(b"stream", b"").strip().lower() in (b"true", b"1"))
+
+
+def _read_options(options: msgspec.Raw) -> tuple[bool, bool]:
+    """(the client asked for usage, we may ask for it). Options we don't know may depend on it: leave those alone."""
+    try:
+        fields = _decode_options(options)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False, False
+    asked = fields.get("include_usage") == _TRUE
+    return asked, not asked and set(fields) <= {"include_usage", "include_obfuscation"}
+
+
+def _affinity(envelope: _Envelope) -> int:
+    """A conversation is known by its cache key, else by its system and first user message, or how its prompt begins."""
+    if envelope.prompt_cache_key:
+        return digest(bytes(envelope.prompt_cache_key))
+    if envelope.messages:
+        beginning = bytes(memoryview(envelope.messages)[:_PREFIX_BYTES])
+        end = beginning.find(b"}")
+        if beginning.find(b'"system"', 0, end) >= 0 or beginning.find(b'"developer"', 0, end) >= 0:
+            end = beginning.find(b"}", end + 1)
+        return digest(beginning[:end] if end >= 0 else beginning)
+    return digest(bytes(memoryview(envelope.prompt)[:_PREFIX_BYTES])) if envelope.prompt else 0
+
+
+def _body_error(body: bytes, error: Exception) -> BodyError:
+    if isinstance(error, msgspec.ValidationError):
+        return BodyError("The body must be a JSON object.", "invalid_type")
+    if not body.strip():
+        return BodyError("The body is empty: send a JSON object with 'model' and the request's fields.", "empty_body")
+    return BodyError(f"The body is not valid JSON: {error}.", "invalid_json")
+
+
+class _Form:
+    """Collects the small fields of a form; files pass by unread."""
+
+    _FIELD_BYTES = 4096
+
+    def __init__(self) -> None:
+        self.fields: dict[bytes, bytes] = {}
+        self._name: bytes | None = None
+        self._field = b""
+        self._header = b""
+        self._value = b""
+
+    def callbacks(self) -> "MultipartCallbacks":
+        return {
+            "on_part_begin": self._part_begin,
+            "on_header_field": self._header_field,
+            "on_header_value": self._header_value,
+            "on_header_end": self._header_end,
+            "on_part_data": self._part_data,
+            "on_part_end": self._part_end,
+        }
+
+    def _part_begin(self) -> None:
+        self._name, self._value, self._header, self._field = None, b"", b"", b""
+
+    def _header_field(self, data: bytes, start: int, end: int) -> None:
+        self._field += data[start:end]
+
+    def _header_value(self, data: bytes, start: int, end: int) -> None:
+        self._header += data[start:end]
+
+    def _header_end(self) -> None:
+        if self._field.lower() == b"content-disposition":
+            _, options = parse_options_header(self._header)
+            if b"filename" not in options and options.get(b"name") in (b"model", b"stream"):
+                self._name = options[b"name"]
+        self._field = self._header = b""
+
+    def _part_data(self, data: bytes, start: int, end: int) -> None:
+        if self._name is not None and len(self._value) < self._FIELD_BYTES:
+            self._value += data[start:end]
+
+    def _part_end(self) -> None:
+        if self._name is not None:
+            self.fields[self._name] = self._value

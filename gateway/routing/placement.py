@@ -1,0 +1,42 @@
+"""From a preferred pool to the pool that can take the request: availability goes before preference."""
+
+from gateway.routing.types import Choice, ModelLoad, Placement, PoolLoad, Reason, Refusal, Role, other
+
+
+def prefer(load: ModelLoad, role: Role, reason: Reason) -> Placement:
+    """Place on the preferred pool, else on the other one.
+
+    1. The preferred pool has room: it, for `reason`.
+    2. It has no replica for this request: the other pool if it has room (`pool_down`).
+    3. It is full: the other pool if it has room (`overflow`).
+    4. Neither has room: refused, as FULL if waiting can help, as DOWN if no pool has a replica.
+    """
+    preferred, fallback = load.pool(role), load.pool(other(role))
+    if preferred and preferred.has_room:
+        return Choice(role, reason)
+    if fallback and fallback.has_room:
+        down = preferred is None or not preferred.available
+        return Choice(other(role), Reason.POOL_DOWN if down else Reason.OVERFLOW)
+    return _refusal(preferred, fallback)
+
+
+def pin(load: ModelLoad, role: Role) -> Placement:
+    """Place on the named pool and no other."""
+    pool = load.pool(role)
+    if pool and pool.has_room:
+        return Choice(role, Reason.PINNED)
+    return _refusal(pool)
+
+
+def fail_over(load: ModelLoad, role: Role, *, pinned: bool) -> Placement:
+    """Place a request again after an attempt on `role` failed: the same pool first, then (unless pinned) the other."""
+    same, second = load.pool(role), None if pinned else load.pool(other(role))
+    if same and same.has_room:
+        return Choice(role, Reason.FAILOVER)
+    if second and second.has_room:
+        return Choice(other(role), Reason.FAILOVER)
+    return _refusal(same, second)
+
+
+def _refusal(*pools: PoolLoad | None) -> Refusal:
+    return Refusal.FULL if any(pool and pool.available for pool in pools) else Refusal.DOWN
