@@ -1,0 +1,80 @@
+"""RESULTS.md."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench import machine, plot, proxies
+from bench.cells import HEADS, cells, memory_points, quietness
+from bench.engine import CHUNKS, GAP_US
+from bench.measure import PEAK, STREAMED, WHOLE
+from bench.run import Results
+from bench.targets import event, ratio, request, verdicts
+
+METHOD = """\
+- Behind every proxy: two fake engines with the same settings (`engine.c`), {chunks} events {gap:g} ms apart and
+  `[DONE]` for a stream, {gap:g} ms for a whole completion. In front: wrk, one thread, connections kept alive.
+- All proxies are up at once; after a warm-up the load goes to one at a time, in {repeats} rounds, each beginning with
+  another proxy. Figures are medians of the rounds (lowest to highest).
+- CPU is the kernel's count for the proxy's process tree, user and system, in nanoseconds. Per request: whole
+  completions, {whole} connections. Per event: {streamed} streams at a time; what they cost beyond their requests, over
+  the events that the engines wrote (a usage event that a proxy withholds is not counted). Both stay below saturation: a
+  saturated proxy reads several events at once and looks cheaper than it is.
+- p50 and p99: of whole completions at {whole} connections, and of whole streams at {streamed}, the engine's own time
+  included (first row).
+- Requests/s, at most: {peak} connections. The proxy shares the cores with wrk and the engines.
+- Memory is resident, from before the warm-up to the end; and once more for Spillway alone, fresh, over {memory:,}
+  streams.
+- The others write no access log; Spillway does.
+- Compare within one run only."""
+
+
+def _markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _ratios(results: Results) -> str:
+    rows = []
+    for name in results.rows:
+        per_request, per_event = ratio(results, name, request), ratio(results, name, event)
+        if name != "spillway" and per_request and per_event:
+            rows.append((name, f"{per_request:.2f}x", f"{per_event:.2f}x"))
+    return _markdown(("Spillway over", "CPU per request", "CPU per event"), rows) if rows else ""
+
+
+def _method(results: Results) -> str:
+    return METHOD.format(
+        chunks=CHUNKS,
+        gap=GAP_US / 1000,
+        repeats=results.plan.repeats,
+        whole=WHOLE.connections,
+        streamed=STREAMED.connections,
+        peak=PEAK.connections,
+        memory=results.plan.memory_streams,
+    )
+
+
+def _machine(results: Results) -> str:
+    facts = {**machine.describe(), "the run took": f"{results.wall_seconds / 60:.1f} minutes"}
+    return "\n".join(f"- {key}: {value}" for key, value in facts.items()) + f"\n\n{quietness(results)}"
+
+
+def write(results: Results, folder: Path) -> Path:
+    """Write the page and its picture; returns the page's path."""
+    plot.draw(results, folder / "results.png")
+    checks = [(verdict.text, verdict.figure or "-", verdict.word) for verdict in verdicts(results)]
+    setups = [(name, version, proxies.ALL[name].setup) for name, version in results.versions.items()]
+    sections = {
+        "Targets": _markdown(("target", "measured", "verdict"), checks),
+        "Figures": _markdown(HEADS, [cells(row) for row in results.rows.values()]),
+        "Ratios": _ratios(results),
+        "Spillway's memory": memory_points(results),
+        "Method": _method(results),
+        "What ran": _markdown(("proxy", "version", "set up as"), setups),
+        "Machine": _machine(results),
+    }
+    opening = "# What relaying costs\n\nWritten by `make bench`.\n\n![The figures as a picture](results.png)\n"
+    body = "".join(f"\n## {title}\n\n{text}\n" for title, text in sections.items() if text)
+    path = folder / "RESULTS.md"
+    path.write_text(opening + body)
+    return path

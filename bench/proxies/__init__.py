@@ -1,0 +1,15 @@
+"""The proxies that are compared, one module each."""
+
+from bench.proxies import envoy, nginx, smg, spillway, vllm_router
+
+ALL = {
+    proxy.name: proxy
+    for proxy in (
+        nginx.PROXY,
+        envoy.PROXY,
+        vllm_router.PROXY,
+        vllm_router.ONE_THREAD,
+        smg.PROXY,
+        spillway.PROXY,
+    )
+}
