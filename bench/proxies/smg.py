@@ -17,6 +17,7 @@ def command(site: Site) -> Command:
             *("--prometheus-host", "127.0.0.1", "--prometheus-port", str(free_port())),
             *("--worker-startup-check-interval", "1"),
             *("--log-level", "warn"),
+            *("--shutdown-grace-period-secs", "1"),
             "--disable-tokenizer-autoload",
         )
     )
