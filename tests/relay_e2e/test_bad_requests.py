@@ -59,10 +59,6 @@ CASES: dict[str, Bad] = {
     "model is a number": Bad(body(b'{"model": 5}'), 400, "model", param="model"),
     "model is an object": Bad(body(b'{"model": {"a": 1}}'), 400, "model", param="model"),
     "model is empty": Bad(body(b'{"model": ""}'), (400, 404), param="model"),
-    "stream is a string": Bad(body(b'{"model": "fake", "stream": "yes"}'), 400, "stream", param="stream"),
-    "stream_options is a list": Bad(
-        body(b'{"model": "fake", "stream": true, "stream_options": [1]}'), 400, "stream_options", param="stream_options"
-    ),
     "unknown model": Bad(body(b'{"model": "nope"}'), 404, "fake", param="model", code="model_not_found"),
     "unknown model lists the aliases": Bad(body(b'{"model": "nope"}'), 404, "counterfeit", param="model"),
     "model with a NUL": Bad(body(rb'{"model": "fake\u0000"}'), (400, 404), param="model"),

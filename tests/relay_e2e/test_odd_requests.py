@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.behaviours import answer
+from tests.support.behaviours import answer, play
 from tests.support.raw import exchange, raw_client, request_bytes
 from tests.support.site import CHAT, Site, chat, site
 from tests.support.threads import EngineThread
-from tests.support.wire import LAST_CHUNK, chunk
+from tests.support.wire import LAST_CHUNK, chunk, json_reply
 
 JSON = ("content-type", "application/json")
 GOOD = b'{"model": "fake", "messages": []}'
@@ -33,7 +33,6 @@ SERVED: dict[str, bytes] = {
     "a chunked body with extensions and trailers": CHUNKED_HEAD
     + b"%x;a=b\r\n%b\r\n" % (len(GOOD), GOOD)
     + b"0\r\nx-trailer: 1\r\n\r\n",
-    "bad UTF-8 in a prompt": request_bytes(b'{"model": "fake", "messages": [{"role": "user", "content": "hi"}]}'),
     "unknown fields, nested": request_bytes(b'{"x": ' + b"[" * 200 + b"]" * 200 + b', "model": "fake"}'),
     "model escaped": request_bytes(rb'{"model": "f\u0061ke"}'),
     "stream is null": request_bytes(b'{"model": "fake", "stream": null, "stream_options": null}'),
@@ -42,7 +41,7 @@ SERVED: dict[str, bytes] = {
     "a query string": request_bytes(GOOD, path=f"{CHAT}?api-version=1"),
     "any other path of the API": request_bytes(GOOD, path="/v1/moderations"),
     "generate": request_bytes(GOOD, path="/generate"),
-    "empty chunks of header names in odd case": request_bytes(GOOD, headers=[("CONTENT-type", "application/json")]),
+    "header names in odd case": request_bytes(GOOD, headers=[("CONTENT-type", "application/json")]),
     "a multipart form": request_bytes(
         b'--b\r\ncontent-disposition: form-data; name="file"; filename="a.wav"\r\n\r\n\x00\xff\r\n'
         b'--b\r\ncontent-disposition: form-data; name="model"\r\n\r\nfake\r\n--b--\r\n',
@@ -71,6 +70,29 @@ async def test_a_body_arrives_as_it_was_sent(here: Site) -> None:
     request = await here.speculative[0].next_request()
     assert request.body == sent
     assert request.target == f"{CHAT}?a=%2F&b"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b'{"model": "fake", "messages": [{"role": "user", "content": "\xff\xfe"}]}',
+        b'{"model": "fake", "stream": "yes"}',
+        b'{"model": "fake", "stream": false, "stream_options": [1]}',
+        b'{"model": "fake", "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        b'{"model": "fake", "n": 1, "n": 2}',
+    ],
+    ids=["bad UTF-8", "stream is a string", "stream_options is a list", "100,000 levels", "a key twice"],
+)
+async def test_what_only_the_engine_can_judge_is_passed_on_or_refused(here: Site, sent: bytes) -> None:
+    here.respond(play(json_reply(200, {})))
+    response = await exchange(here.gateway.port, request_bytes(sent))
+    if response.status == 200:
+        assert (await here.speculative[0].next_request()).body == sent
+    else:
+        assert response.status == 400
+        assert response.error
+        assert here.requests() == 0
+    await here.gateway.assert_idle()
 
 
 async def test_a_client_may_ask_before_it_sends(here: Site) -> None:

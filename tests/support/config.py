@@ -1,13 +1,15 @@
 """Configuration files for gateways under test: short timeouts, quick probes."""
 
-import os
-from collections.abc import Sequence
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 Settings = dict[str, Any]
+Write = Callable[[Path, Settings | str], None]
 
 QUICK_HEALTH: Settings = {
     "path": "/health",
@@ -61,8 +63,25 @@ def config(*models: Settings, limits: Settings | None = None, **sections: Any) -
 
 
 def write(path: Path, settings: Settings | str) -> None:
-    """Puts the file in place in one step, as an editor or a ConfigMap would; text goes in as it is."""
-    text = settings if isinstance(settings, str) else yaml.safe_dump(settings, sort_keys=False)
+    """Puts the file in place in one step, as an editor does; text goes in as it is."""
     fresh = path.with_suffix(".fresh")
-    fresh.write_text(text)
-    os.replace(fresh, path)
+    fresh.write_text(_text(settings))
+    fresh.replace(path)
+
+
+def write_mounted(path: Path, settings: Settings | str) -> None:
+    """Puts the file in place as Kubernetes mounts a ConfigMap: path -> ..data/path, ..data -> a directory a version."""
+    version = Path(tempfile.mkdtemp(prefix="..", dir=path.parent))
+    (version / path.name).write_text(_text(settings))
+    fresh, data = path.parent / "..data_tmp", path.parent / "..data"
+    fresh.symlink_to(version.name)
+    old = data.resolve()
+    fresh.replace(data)
+    if old != data:
+        shutil.rmtree(old)
+    if not path.is_symlink():
+        path.symlink_to(f"..data/{path.name}")
+
+
+def _text(settings: Settings | str) -> str:
+    return settings if isinstance(settings, str) else yaml.safe_dump(settings, sort_keys=False)

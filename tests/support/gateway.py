@@ -10,8 +10,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -31,13 +31,21 @@ class GatewayFailedError(Exception):
 class Gateway:
     """`spillway serve` in a process of its own. Methods block for a local round trip unless they are coroutines."""
 
-    def __init__(self, settings: files.Settings, folder: Path, env: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        settings: files.Settings,
+        folder: Path,
+        *,
+        env: dict[str, str] | None = None,
+        write: files.Write = files.write,
+    ) -> None:
         # Bound but never listening: keeps others off the port until the process has bound it too.
         self._reserved = socket.socket()
         self._reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._reserved.bind(("127.0.0.1", 0))
         self.port: int = self._reserved.getsockname()[1]
         self.base_url = f"http://127.0.0.1:{self.port}"
+        self._write = write
         self.config_path = folder / "spillway.yaml"
         self.log: list[dict[str, Any]] = []
         self.stdout: list[str] = []
@@ -76,7 +84,7 @@ class Gateway:
         """Replaces the configuration file; `listen` is added to settings, text goes in as it is."""
         if not isinstance(settings, str):
             settings = {"listen": {"host": "127.0.0.1", "port": self.port}, **settings}
-        files.write(self.config_path, settings)
+        self._write(self.config_path, settings)
 
     def wait_up(self, path: Awaited = "/ready", seconds: float = START_SECONDS) -> None:
         """Waits for 200 from the path. Raises GatewayFailedError with the process's output after the deadline."""
@@ -177,27 +185,18 @@ class Gateway:
 
 @contextmanager
 def gateway(
-    settings: files.Settings, wait_for: Awaited | None = "/ready", env: dict[str, str] | None = None
+    settings: files.Settings,
+    wait_for: Awaited | None = "/ready",
+    *,
+    env: dict[str, str] | None = None,
+    write: files.Write = files.write,
 ) -> Iterator[Gateway]:
-    """A started gateway; its engines must run elsewhere than in the calling loop."""
+    """A started gateway; its engines must run elsewhere than in the calling loop, such as in an EngineThread."""
     with tempfile.TemporaryDirectory(prefix="spillway-test-") as folder:
-        running = Gateway(settings, Path(folder), env)
+        running = Gateway(settings, Path(folder), env=env, write=write)
         try:
             if wait_for:
                 running.wait_up(wait_for)
             yield running
         finally:
             running.close()
-
-
-@asynccontextmanager
-async def running_gateway(
-    settings: files.Settings, wait_for: Awaited | None = "/ready", env: dict[str, str] | None = None
-) -> AsyncIterator[Gateway]:
-    """The same, for engines in the calling loop."""
-    context = gateway(settings, wait_for, env)
-    running = await asyncio.to_thread(context.__enter__)
-    try:
-        yield running
-    finally:
-        await asyncio.to_thread(context.__exit__, None, None, None)

@@ -84,9 +84,10 @@ def site(
     baseline: int = 1,
     settings: Callable[[list[FakeEngine], list[FakeEngine]], files.Settings] | None = None,
     wait_for: Awaited | None = "/ready",
+    write: files.Write = files.write,
 ) -> Iterator[Site]:
     """Starts so many engines of each role, then a gateway whose file `settings` makes from them."""
     with thread.engines(speculative) as first, thread.engines(baseline) as second:
         made = settings(first, second) if settings else files.config(fake_model(first, second))
-        with gateway(made, wait_for) as running:
+        with gateway(made, wait_for, write=write) as running:
             yield Site(running, first, second)
