@@ -1,209 +1,314 @@
 """The configuration file as types. Field names are a public contract; durations are seconds, sizes are bytes."""
 
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BeforeValidator, Field
+
+from .section import Comparison, Contradictions, Section
+from .values import (
+    Count,
+    EngineUrl,
+    Host,
+    Key,
+    Name,
+    Port,
+    PositiveInt,
+    PositiveRatio,
+    Ratio,
+    Seconds,
+    SecondsOrZero,
+    UrlPath,
+)
 
 Role = Literal["speculative", "baseline"]
 EngineKind = Literal["sglang", "vllm", "llamacpp", "openai"]
-
-Port = Annotated[int, Field(ge=0, le=65535)]
-Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-PositiveInt = Annotated[int, Field(ge=1)]
-Name = Annotated[str, StringConstraints(min_length=1, max_length=256, pattern=r"^[^\s\"\\]+$")]
-EngineUrl = Annotated[str, StringConstraints(pattern=r"^https?://[^\s/?#@]+(/[^\s?#]*)?$")]
-
-
-class Section(BaseModel):
-    """A mapping of the file: unknown keys are refused, and a validated one never changes."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Listen(Section):
     """An address to serve on; with both TLS files, over TLS."""
 
-    host: str = "0.0.0.0"
+    host: Host = "0.0.0.0"
+    """Address to bind; `::` for IPv6."""
     port: Port = 8080
+    """TCP port; 0 takes a free one."""
     tls_cert: Path | None = None
+    """PEM certificate chain."""
     tls_key: Path | None = None
+    """PEM private key of `tls_cert`, without a passphrase."""
 
-    @model_validator(mode="after")
-    def _tls_files_together(self) -> Self:
+    def comparisons(self) -> tuple[Comparison, ...]:
+        return (self._tls_files_together,)
+
+    def _tls_files_together(self) -> Contradictions:
         if (self.tls_cert is None) != (self.tls_key is None):
-            raise ValueError("tls_cert and tls_key must be given together")
-        return self
+            given, missing = ("tls_cert", "tls_key") if self.tls_key is None else ("tls_key", "tls_cert")
+            yield (missing,), f"is needed with {given}: give both or neither"
 
 
 class Queue(Section):
     """Requests that wait while every pool of a model is full; beyond it, 429."""
 
-    size: Annotated[int, Field(ge=0)] = 128
+    size: Count = 128
+    """Requests that may wait; 0 answers 429 at once."""
     timeout: Seconds = 30.0
+    """Seconds a request may wait before it gets 429."""
 
 
 class ThresholdPolicy(Section):
     """Speculative pool while in-flight is under threshold x ready replicas, baseline pool over it."""
 
     kind: Literal["threshold"] = "threshold"
+    """Chooses this policy."""
     mode: Literal["spill", "switch"] = "spill"
+    """`spill` sends only the excess to the baseline pool; `switch` every new request while over the limit."""
     threshold: PositiveInt = 5
-    resume_below: Annotated[float, Field(gt=0, le=1)] = 0.6
-    min_dwell: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 2.0
+    """In-flight requests per ready speculative replica; the limit is this times the ready replicas."""
+    resume_below: PositiveRatio = 0.6
+    """With `switch`: share of the limit that in-flight must fall below before speculation resumes."""
+    min_dwell: SecondsOrZero = 2.0
+    """With `switch`: seconds that in-flight must stay below `resume_below`."""
     queue: Queue = Queue()
+    """Where requests wait when every pool is full."""
     allow_pinning: bool = False
+    """Whether a request may name its pool in the `x-spillway-pool` header."""
 
 
 class PinnedPolicy(Section):
     """Every request to one pool: an arm of an experiment."""
 
     kind: Literal["pinned"]
+    """Chooses this policy."""
     pool: Role
+    """The pool that serves every request."""
     queue: Queue = Queue()
+    """Where requests wait when the pool is full."""
     allow_pinning: bool = False
+    """Whether a request may name its pool in the `x-spillway-pool` header."""
 
 
-Policy = Annotated[ThresholdPolicy | PinnedPolicy, Field(discriminator="kind")]
+def _with_kind(value: object) -> object:
+    return {"kind": "threshold", **value} if isinstance(value, dict) else value
+
+
+# The discriminator wants `kind` present, while the file may leave it out.
+Policy = Annotated[ThresholdPolicy | PinnedPolicy, Field(discriminator="kind"), BeforeValidator(_with_kind)]
 
 
 class Discovery(Section):
     """Where a pool's replicas come from."""
 
     static: Annotated[tuple[EngineUrl, ...], Field(min_length=1)]
+    """Base URLs of the replicas, such as `http://10.0.0.1:30000`."""
 
-    @model_validator(mode="after")
-    def _urls_differ(self) -> Self:
-        if len({url.rstrip("/") for url in self.static}) != len(self.static):
-            raise ValueError("static lists one URL twice")
-        return self
+    def comparisons(self) -> tuple[Comparison, ...]:
+        return (self._urls_differ,)
+
+    def _urls_differ(self) -> Contradictions:
+        seen: dict[str, int] = {}
+        for index, url in enumerate(self.static):
+            first = seen.setdefault(url.rstrip("/").lower(), index)
+            if first != index:
+                yield ("static", index), f"is the same URL as static[{first}]: list each replica once"
 
 
 class Health(Section):
     """When a replica counts as dead, and when it may come back."""
 
-    path: Annotated[str, StringConstraints(pattern=r"^/\S*$")] | None = None
+    path: UrlPath | None = None
+    """Path that is probed; by default the engine's own."""
     interval: Seconds = 2.0
+    """Seconds between probes of one replica."""
     timeout: Seconds = 5.0
+    """Seconds a probe may take."""
     unhealthy_after: PositiveInt = 2
+    """Failed probes in a row that make a replica unready."""
     hang_seconds: Seconds = 30.0
+    """Seconds without an answer or a byte after which a busy replica counts as hung."""
     eject_after: PositiveInt = 3
+    """Failed requests in a row that eject a replica."""
     eject_seconds: Seconds = 1.0
+    """Seconds of the first ejection; each further one doubles it."""
     eject_max_seconds: Seconds = 60.0
+    """Seconds of the longest ejection."""
+
+    def comparisons(self) -> tuple[Comparison, ...]:
+        return (self._ejection_grows,)
+
+    def _ejection_grows(self) -> Contradictions:
+        if self.eject_max_seconds < self.eject_seconds:
+            yield ("eject_max_seconds",), f"must not be below eject_seconds, which is {self.eject_seconds:g}"
 
 
 class EngineTls(Section):
     """How an https engine's certificate is checked."""
 
     ca_file: Path | None = None
+    """PEM certificates to trust instead of the system's."""
     verify: bool = True
+    """Whether the certificate is checked at all."""
 
 
 class PoolConfig(Section):
     """Replicas launched with one profile."""
 
     engine: EngineKind = "openai"
+    """What serves: decides the health path and the load metrics; `openai` assumes only the API."""
     engine_model: Name | None = None
-    api_key: str | None = None
+    """Model name the engine is asked for, when it differs from the client's."""
+    api_key: Key | None = Field(default=None, repr=False)
+    """Key presented to the engine as a bearer token."""
     max_inflight: PositiveInt = 128
+    """In-flight requests per replica beyond which the pool is full."""
     discovery: Discovery
+    """Where the replicas are."""
     health: Health = Health()
+    """When a replica counts as dead."""
     tls: EngineTls = EngineTls()
+    """How an https engine is trusted."""
 
 
 class Pools(Section):
     """A model's pools by role; at least one."""
 
     speculative: PoolConfig | None = None
+    """Replicas with speculative decoding."""
     baseline: PoolConfig | None = None
+    """Replicas without it."""
 
-    @model_validator(mode="after")
-    def _one_at_least(self) -> Self:
+    def comparisons(self) -> tuple[Comparison, ...]:
+        return (self._one_at_least,)
+
+    def _one_at_least(self) -> Contradictions:
         if self.speculative is None and self.baseline is None:
-            raise ValueError("give a speculative pool, a baseline pool, or both")
-        return self
+            yield (), "is empty: give a speculative pool, a baseline pool, or both"
 
 
 class ModelConfig(Section):
     """One name that clients ask for."""
 
     name: Name
+    """The name clients put in `model`."""
     aliases: tuple[Name, ...] = ()
+    """Other names for it."""
     policy: Policy = ThresholdPolicy()
+    """How a request's pool is chosen."""
     pools: Pools
+    """The engines that serve it."""
 
-    @model_validator(mode="after")
-    def _policy_fits_pools(self) -> Self:
-        if self.policy.kind == "pinned" and getattr(self.pools, self.policy.pool) is None:
-            raise ValueError(f"policy pins to the {self.policy.pool} pool, which this model does not have")
-        speculative = self.pools.speculative
-        if self.policy.kind == "threshold" and speculative and self.policy.threshold > speculative.max_inflight:
-            raise ValueError(
-                f"policy.threshold {self.policy.threshold} exceeds pools.speculative.max_inflight {speculative.max_inflight}"
-            )
-        return self
+    def comparisons(self) -> tuple[Comparison, ...]:
+        return (self._pinned_pool_exists, self._threshold_fits_pool)
+
+    def _pinned_pool_exists(self) -> Contradictions:
+        if isinstance(self.policy, PinnedPolicy) and getattr(self.pools, self.policy.pool) is None:
+            yield ("policy", "pool"), f"is {self.policy.pool}, a pool that this model does not have"
+
+    def _threshold_fits_pool(self) -> Contradictions:
+        pool = self.pools.speculative
+        if isinstance(self.policy, ThresholdPolicy) and pool is not None and self.policy.threshold > pool.max_inflight:
+            reason = f"must not exceed pools.speculative.max_inflight, which is {pool.max_inflight}"
+            yield ("policy", "threshold"), reason
 
 
 class Limits(Section):
     """What one client or engine may take."""
 
     body_bytes: PositiveInt = 64 * 1024 * 1024
+    """Largest request body; beyond it, 413."""
     header_bytes: PositiveInt = 64 * 1024
+    """Largest request head."""
     header_seconds: Seconds = 10.0
+    """Seconds a client may take to send the request head."""
     body_seconds: Seconds = 30.0
+    """Seconds between two reads of a request body."""
     connect_seconds: Seconds = 2.0
+    """Seconds to connect to an engine."""
     first_byte_seconds: Seconds = 600.0
+    """Seconds until an engine's first byte."""
     idle_seconds: Seconds = 300.0
+    """Seconds between two reads from an engine."""
     client_stall_seconds: Seconds = 300.0
+    """Seconds a client may leave a response unread."""
 
 
 class Retries(Section):
     """Second tries before the first byte: per request, and as a share of all requests (a token bucket)."""
 
     attempts: PositiveInt = 3
-    ratio: Annotated[float, Field(ge=0, le=1)] = 0.2
-    burst: Annotated[int, Field(ge=0)] = 500
+    """Tries per request, the first included."""
+    ratio: Ratio = 0.2
+    """Retries that each request adds to the bucket."""
+    burst: Count = 500
+    """Retries the bucket holds."""
 
 
 class Drain(Section):
     """After SIGTERM: unready but serving for delay_seconds, then in-flight streams get timeout_seconds to finish."""
 
-    delay_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 5.0
-    timeout_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 600.0
+    delay_seconds: SecondsOrZero = 5.0
+    """Seconds to keep serving while load balancers notice."""
+    timeout_seconds: SecondsOrZero = 600.0
+    """Seconds that in-flight requests then have to finish."""
 
 
 class Auth(Section):
     """Keys that clients must present; with neither field, everybody may call."""
 
-    keys: tuple[Annotated[str, StringConstraints(min_length=1)], ...] = ()
+    keys: tuple[Key, ...] = Field(default=(), repr=False)
+    """Accepted keys."""
     keys_file: Path | None = None
+    """File with one accepted key a line; blank lines and lines starting with `#` are skipped."""
 
 
 class Log(Section):
     """What is written to standard output."""
 
     level: Literal["debug", "info", "warning", "error"] = "info"
+    """Least severe message that is written."""
     access: bool = True
+    """Whether each request is written as one line."""
 
 
 class Config(Section):
     """The whole file."""
 
     listen: Listen = Listen()
+    """Where clients connect."""
     admin: Listen | None = None
+    """Where `/metrics`, `/status` and `/ui` are served instead of on `listen`."""
     models: Annotated[tuple[ModelConfig, ...], Field(min_length=1)]
+    """What clients may ask for."""
     limits: Limits = Limits()
+    """Bounds on requests and waits."""
     retries: Retries = Retries()
+    """Second tries after a failure."""
     drain: Drain = Drain()
+    """How the gateway stops."""
     auth: Auth = Auth()
+    """Who may call."""
     log: Log = Log()
+    """What is logged."""
 
-    @model_validator(mode="after")
-    def _names_differ(self) -> Self:
-        seen: dict[str, str] = {}
-        for model in self.models:
-            for name in (model.name, *model.aliases):
+    def comparisons(self) -> tuple[Comparison, ...]:
+        return (self._addresses_differ, self._names_differ)
+
+    def _addresses_differ(self) -> Contradictions:
+        if (
+            self.admin is not None
+            and self.admin.port
+            and (self.admin.host, self.admin.port)
+            == (
+                self.listen.host,
+                self.listen.port,
+            )
+        ):
+            yield ("admin",), "is the address of listen: choose another, or leave admin out to serve both there"
+
+    def _names_differ(self) -> Contradictions:
+        seen: dict[str, int] = {}
+        for index, model in enumerate(self.models):
+            aliases = [(("aliases", number), alias) for number, alias in enumerate(model.aliases)]
+            for place, name in ((("name",), model.name), *aliases):
                 if name in seen:
-                    raise ValueError(f"the name {name!r} is given to both {seen[name]!r} and {model.name!r}")
-                seen[name] = model.name
-        return self
+                    yield ("models", index, *place), f"{name!r} is already a name of models[{seen[name]}]"
+                seen[name] = index

@@ -5,15 +5,13 @@ editors and copies keep the time, and network file systems send no events. Readi
 """
 
 import asyncio
-import hashlib
-import os
-import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from .errors import ConfigError, Problem, Source
+from .files import digest_of
 from .load import Loaded
 
 _SETTLE_SECONDS = 0.2
@@ -112,14 +110,3 @@ class ConfigWatcher:
             refusal.__cause__ = error
             result = ReloadResult("refused", error=refusal)
         self._on_result(result)
-
-
-def digest_of(path: Path) -> str | None:
-    """The SHA-256 of a regular file's bytes, or None when there is no such file or it cannot be read."""
-    try:
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                return None
-            return hashlib.sha256(file.read()).hexdigest()
-    except OSError:
-        return None

@@ -1,0 +1,94 @@
+"""The single values of the configuration file as types: what each may be, and the words that say so."""
+
+import ipaddress
+from dataclasses import dataclass
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
+from pydantic_core import PydanticCustomError
+
+
+@dataclass(frozen=True)
+class Must:
+    """Marks a type whose pattern speaks in symbols; `words` complete "must be"."""
+
+    words: str
+
+
+@dataclass(frozen=True)
+class Secret:
+    """Marks a value that is never shown, and that `${NAME}` may stand for."""
+
+
+def refusal(reason: str) -> PydanticCustomError:
+    """An error for a value's validator to raise, in words that follow the field's name."""
+    return PydanticCustomError("refused", "{reason}", {"reason": reason})
+
+
+def _not_a_boolean(value: object) -> object:
+    if isinstance(value, bool):
+        raise refusal(f"must be a number, not {str(value).lower()}")
+    return value
+
+
+def _usable_host(host: str) -> str:
+    if ":" in host:
+        try:
+            ipaddress.IPv6Address(host)
+        except ValueError:
+            raise refusal(f"{host!r} is no IPv6 address: leave out brackets, and give the port as port") from None
+    return host
+
+
+def _usable_url(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise refusal(f"{url!r} is not a usable URL: {str(error).lower()}") from None
+    if not parts.hostname:
+        raise refusal(f"{url!r} has no host")
+    if port == 0:
+        raise refusal(f"{url!r} needs a port from 1 to 65535")
+    return url
+
+
+_Number = BeforeValidator(_not_a_boolean)
+
+Port = Annotated[int, Field(ge=0, le=65535), _Number]
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False), _Number]
+SecondsOrZero = Annotated[float, Field(ge=0, allow_inf_nan=False), _Number]
+Ratio = Annotated[float, Field(ge=0, le=1), _Number]
+PositiveRatio = Annotated[float, Field(gt=0, le=1), _Number]
+Count = Annotated[int, Field(ge=0), _Number]
+PositiveInt = Annotated[int, Field(ge=1), _Number]
+
+Host = Annotated[
+    str,
+    StringConstraints(pattern=r"^[!-.0-~]+$"),
+    AfterValidator(_usable_host),
+    Must("an address or a host name, such as 0.0.0.0 or ::, without port"),
+]
+Name = Annotated[
+    str,
+    StringConstraints(max_length=256, pattern=r"^[^\s\"\\\x00-\x1f\x7f]+$"),
+    Must("text without spaces, double quotes and backslashes"),
+]
+EngineUrl = Annotated[
+    str,
+    StringConstraints(pattern=r"^https?://[!\"$-.0->A-~]+(/[!\"$->@-~]*)?$"),
+    AfterValidator(_usable_url),
+    Must("a URL such as http://10.0.0.1:30000, without user name, query and fragment"),
+]
+UrlPath = Annotated[
+    str,
+    StringConstraints(pattern=r"^/[!-~]*$"),
+    Must("a path that starts with a slash, such as /health"),
+]
+Key = Annotated[
+    str,
+    StringConstraints(pattern=r"^[!-~]+$"),
+    Secret(),
+    Must("a key of printable ASCII characters without spaces, or ${NAME} for the value of an environment variable"),
+]
