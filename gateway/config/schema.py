@@ -69,7 +69,7 @@ class ThresholdPolicy(Section):
     min_dwell: SecondsOrZero = 2.0
     """With `switch`: seconds that in-flight must stay below `resume_below`."""
     queue: Queue = Queue()
-    """Where requests wait when every pool is full."""
+    """Where requests wait while every pool is full."""
     allow_pinning: bool = False
     """Whether a request may name its pool in the `x-spillway-pool` header."""
 
@@ -82,7 +82,7 @@ class PinnedPolicy(Section):
     pool: Role
     """The pool that serves every request."""
     queue: Queue = Queue()
-    """Where requests wait when the pool is full."""
+    """Where requests wait while the pool is full."""
     allow_pinning: bool = False
     """Whether a request may name its pool in the `x-spillway-pool` header."""
 
@@ -122,9 +122,9 @@ class Health(Section):
     timeout: Seconds = 5.0
     """Seconds a probe may take."""
     unhealthy_after: PositiveInt = 2
-    """Failed probes in a row that make a replica unready."""
+    """Probes in a row that are refused or answered with an error and make a replica unready."""
     hang_seconds: Seconds = 30.0
-    """Seconds without an answer or a byte after which a busy replica counts as hung."""
+    """Seconds of unanswered probes, with no byte on any connection, that make a replica unready."""
     eject_after: PositiveInt = 3
     """Failed requests in a row that eject a replica."""
     eject_seconds: Seconds = 1.0
@@ -220,13 +220,13 @@ class Limits(Section):
     header_seconds: Seconds = 10.0
     """Seconds a client may take to send the request head."""
     body_seconds: Seconds = 30.0
-    """Seconds between two reads of a request body."""
+    """Seconds a client may pause within a request body, or fall behind 1 KiB a second; then 408."""
     connect_seconds: Seconds = 2.0
     """Seconds to connect to an engine."""
     first_byte_seconds: Seconds = 600.0
-    """Seconds until an engine's first byte."""
+    """Seconds an engine may take until its first byte."""
     idle_seconds: Seconds = 300.0
-    """Seconds between two reads from an engine."""
+    """Seconds an engine may send nothing within a response."""
     client_stall_seconds: Seconds = 300.0
     """Seconds a client may leave a response unread."""
 
