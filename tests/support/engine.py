@@ -54,6 +54,10 @@ class FakeEngine:
         """The process dies: the port refuses and every connection is reset."""
         await self._in_own_loop(self._kill())
 
+    async def drop_connections(self) -> None:
+        """Resets every connection, and goes on listening."""
+        await self._in_own_loop(self._drop_connections())
+
     async def restart(self) -> None:
         """Listens on the same port again."""
         await self._in_own_loop(self._listen())
@@ -92,6 +96,9 @@ class FakeEngine:
         if self._server is not None:
             self._server.close()
             self._server = None
+        await self._drop_connections()
+
+    async def _drop_connections(self) -> None:
         for connection in list(self._connections):
             connection.kill()
         await asyncio.sleep(0)
