@@ -99,10 +99,14 @@ class Model:
         )
 
     def admit(self, ask: Ask) -> Grant | Refusal:
-        """Decide and lease, or say why not. Does not overtake requests of the same kind that wait already."""
-        if self.queue and self.queue.blocks(ask.pinned):
+        """Decide and lease, or say why not. A first attempt does not overtake others of its kind that wait already."""
+        if self.queue and ask.failed is None and self.queue.blocks(ask.pinned):
             return Refusal.FULL
         return self._admit(ask)
+
+    def could_admit(self, ask: Ask) -> bool:
+        """Whether `admit` would find a place for a retry now."""
+        return isinstance(self._place(ask, self.load(ask.tried)), Choice)
 
     def wait(self, ask: Ask, wake: Callable[[], None]) -> Ticket[Grant]:
         """Queue up.

@@ -36,14 +36,18 @@ class Health:
             self.ready = False
 
     def probe_unanswered(self, started: float, now: float, *, progressed: bool) -> None:
-        """The engine took the connection and gave no answer; `progressed` says whether it sent anything to anybody."""
+        """No answer came in time; `progressed` says whether the engine sent anything to anybody meanwhile."""
         if progressed:
             self._silent_since = None
             return
         if self._silent_since is None:
             self._silent_since = started
-        if now - self._silent_since >= self.settings.hang_seconds:
+        if self.hangs(now):
             self.ready = False
+
+    def hangs(self, now: float) -> bool:
+        """Whether the engine has sent nothing at all for `hang_seconds`: what waits for it waits in vain."""
+        return self._silent_since is not None and now - self._silent_since >= self.settings.hang_seconds
 
     def request_failed(self, now: float) -> None:
         """A request failed without a byte of an answer, or with 502, 503 or 504."""

@@ -1,7 +1,6 @@
 """One engine server."""
 
 from enum import StrEnum
-from typing import Protocol
 from urllib.parse import urlsplit
 
 from gateway.config import PoolConfig
@@ -15,22 +14,6 @@ class State(StrEnum):
     READY = "ready"
     EJECTED = "ejected"
     DRAINING = "draining"
-
-
-class Upstream(Protocol):
-    """The connections to one replica, as pools see them."""
-
-    def progress(self) -> int:
-        """A number that grows with every read from the engine."""
-        ...
-
-    def abort_active(self) -> None:
-        """Break the connections in use: the engine is gone and will not answer on them."""
-        ...
-
-    def close(self) -> None:
-        """Close idle connections and let those in use close when they are done."""
-        ...
 
 
 class Replica:

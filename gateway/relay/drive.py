@@ -9,10 +9,20 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
+_NOTHING = object()
+
+
+def run(coroutine: Coroutine[Any, Any, T], on_done: Callable[[], None]) -> "Driven[T] | None":
+    """Run a coroutine to its end if it does not wait, and return None; else carry it on and return what to look at."""
+    try:
+        waited = coroutine.send(None)
+    except StopIteration:
+        return None
+    return Driven(coroutine, on_done, waited)
 
 
 class Driven(Generic[T]):
-    """A coroutine run up to its first wait at once, and from there by callbacks of what it waits for.
+    """A coroutine carried on by callbacks of what it waits for.
 
     For coroutines that await asyncio futures and use neither `asyncio.current_task` nor timeouts, as uvicorn's `send`
     and `receive` do. Follows the protocol between asyncio's Task and Future (`_asyncio_future_blocking`, PEP 3156).
@@ -20,15 +30,18 @@ class Driven(Generic[T]):
 
     __slots__ = ("_closed", "_coroutine", "_on_done", "done", "error", "value")
 
-    def __init__(self, coroutine: Coroutine[Any, Any, T], on_done: Callable[[], None]) -> None:
-        """Start it. `on_done` runs when it ends later; not if it has ended when this returns."""
+    def __init__(self, coroutine: Coroutine[Any, Any, T], on_done: Callable[[], None], waited: Any = _NOTHING) -> None:
+        """Start it, or carry on from what it `waited` for. `on_done` runs only if it ends after this has returned."""
         self._coroutine = coroutine
         self._on_done: Callable[[], None] | None = None
         self._closed = False
         self.done = False
         self.value: T | None = None
         self.error: BaseException | None = None
-        self._step()
+        if waited is _NOTHING:
+            self._step()
+        else:
+            self._wait_for(waited)
         self._on_done = on_done
 
     def close(self) -> None:
@@ -47,15 +60,18 @@ class Driven(Generic[T]):
         except BaseException as error:
             self.error = error
         else:
-            if waited is None:
-                asyncio.get_running_loop().call_soon(self._step)
-            else:
-                waited._asyncio_future_blocking = False
-                waited.add_done_callback(self._step)
+            self._wait_for(waited)
             return
         self.done = self._closed = True
         if self._on_done is not None:
             self._on_done()
+
+    def _wait_for(self, waited: Any) -> None:
+        if waited is None:
+            asyncio.get_running_loop().call_soon(self._step)
+        else:
+            waited._asyncio_future_blocking = False
+            waited.add_done_callback(self._step)
 
 
 class Waker:

@@ -19,6 +19,10 @@ class EngineError(Exception):
         self.answered = answered
 
 
+class EngineTimeoutError(EngineError):
+    """An engine took the request and sent nothing for too long."""
+
+
 class Sink(Protocol):
     """Who takes one response. Calls come in this order: head, any number of data, then exactly one of end and error."""
 
@@ -121,9 +125,9 @@ class EngineConnection(asyncio.Protocol):
         self._sink = None
         self.close()
 
-    def fail(self, message: str) -> None:
+    def fail(self, error: EngineError) -> None:
         """Close at once, as if the engine had broken the connection."""
-        self._break(EngineError(message, answered=self._status != 0))
+        self._break(error)
 
     def close(self) -> None:
         """Close at once."""

@@ -27,6 +27,7 @@ class Traits(NamedTuple):
     may_ask_usage: bool = False
     has_stream_options: bool = False
     affinity: int = 0
+    is_json: bool = False
 
 
 class BodyError(Exception):
@@ -74,7 +75,7 @@ def inspect_json(body: bytes) -> Traits:
     stream = envelope.stream == _TRUE
     options = envelope.stream_options
     include_usage, may_ask = (False, True) if not options or options == _NULL else _read_options(options)
-    return Traits(name, stream, include_usage, may_ask, bool(options), _affinity(envelope))
+    return Traits(name, stream, include_usage, may_ask, bool(options), _affinity(envelope), is_json=True)
 
 
 def inspect_multipart(content_type: bytes, body: bytes) -> Traits:

@@ -59,7 +59,7 @@ class Upstream:
                     lambda: EngineConnection(self),
                     self._host,
                     self._port,
-                    ssl=_tls_context(self._replica.config.tls) if self._tls else None,
+                    ssl=tls_context(self._replica.config.tls) if self._tls else None,
                 )
         except TimeoutError as error:
             raise EngineError(f"no connection within {seconds:g} s") from error
@@ -75,7 +75,7 @@ class Upstream:
     def abort_active(self) -> None:
         """Break the connections in use: the engine is gone and will not answer on them."""
         for connection in list(self._active):
-            connection.fail("the engine stopped answering")
+            connection.fail(EngineError("the engine stopped answering"))
         self._close_idle()
 
     def close(self) -> None:
@@ -114,7 +114,8 @@ class Upstream:
 
 
 @lru_cache(maxsize=64)
-def _tls_context(tls: EngineTls) -> ssl.SSLContext:
+def tls_context(tls: EngineTls) -> ssl.SSLContext:
+    """The context that checks an engine's certificate. Raises OSError or ssl.SSLError for a bad ca_file."""
     ca_file: Path | None = tls.ca_file
     context = ssl.create_default_context(cafile=str(ca_file) if ca_file else None)
     if not tls.verify:

@@ -1,0 +1,1 @@
+"""The control plane, and errors in OpenAI's shape."""

@@ -1,0 +1,205 @@
+"""One gateway process: control plane, relay and background tasks, from start to drained."""
+
+import asyncio
+import contextlib
+import gc
+import logging
+import resource
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from gateway.api.auth import Keys
+from gateway.api.control import Control, add_admin, admin_app, public_app
+from gateway.config import ConfigError, ConfigWatcher, Listen, Loaded, Problem, ReloadResult
+from gateway.models import Models
+from gateway.relay import Connections, Relay, RetryBudget, Settings, Watchdog, is_relayed
+from gateway.relay.client import App, Message, Receive, Send
+from gateway.server import Server, bounded_protocol, listening_socket, make_server
+from gateway.supervisor import Supervisor
+from gateway.telemetry import LineWriter, LoadCollector, Metrics, Telemetry, configure_logging
+
+_log = logging.getLogger("spillway")
+
+
+class Gateway:
+    """Wires the parts together. Make it inside the event loop that runs it."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        """Start from a validated configuration."""
+        config, clock = loaded.config, time.monotonic
+        self._loaded = loaded
+        self._draining = False
+        self._second_signal = asyncio.Event()
+        self._stop = asyncio.Event()
+        self._writer = LineWriter(sys.stdout.fileno(), asyncio.get_running_loop().call_later)
+        self.metrics = Metrics()
+        self._settings = Settings(config.limits, Keys(loaded.client_keys))
+        self._telemetry = Telemetry(self.metrics, clock, self._writer if config.log.access else None)
+        self._watchdog = Watchdog(config.limits)
+        self._budget = RetryBudget(config.retries)
+        connections = Connections(clock)
+        self._supervisor = Supervisor(connections, clock)
+        self.models = Models(self._supervisor, clock)
+        self.models.reconfigure(config.models)
+        self.metrics.registry.register(LoadCollector(self.models))
+        self._relay = Relay(
+            self.models,
+            self._settings,
+            connections,
+            self._telemetry,
+            self._watchdog,
+            self._budget,
+            self._supervisor.suspect,
+            clock,
+        )
+
+    async def run(self, path: Path, load: Callable[[], Loaded]) -> None:
+        """Serve until SIGTERM or SIGINT, then drain. `load` reads the configuration anew.
+
+        Raises:
+            OSError: an address can't be listened on.
+        """
+        try:
+            await self._run(self._servers(), path, load)
+        finally:
+            await self._supervisor.close()
+            self._writer.close()
+
+    async def _run(self, servers: list[Server], path: Path, load: Callable[[], Loaded]) -> None:
+        watcher = ConfigWatcher(path, load, self.apply, on_result=self._reloaded, current=self._loaded)
+        self._handle_signals(watcher)
+        # What was made so far lives as long as the process: the collector need not look at it again.
+        gc.collect()
+        gc.freeze()
+        background = [asyncio.create_task(self._watchdog.run()), asyncio.create_task(watcher.run())]
+        serving = [asyncio.create_task(server.run_until_stopped()) for server in servers]
+        stopping = asyncio.create_task(self._stop.wait())
+        try:
+            await asyncio.wait((stopping, *serving), return_when=asyncio.FIRST_COMPLETED)
+            await self._drain(servers, serving)
+        finally:
+            for task in (*background, stopping):
+                task.cancel()
+
+    def apply(self, loaded: Loaded) -> None:
+        """Take over a validated configuration, whole.
+
+        Raises:
+            ConfigError: it changes what only a restart can change; nothing was taken over.
+        """
+        config, now = loaded.config, self._loaded.config
+        problems = [
+            Problem("can't change while running: restart the gateway, or set it back", field=name)
+            for name in ("listen", "admin")
+            if getattr(config, name) != getattr(now, name)
+        ]
+        if problems:
+            raise ConfigError(problems)
+        self._settings.limits = self._watchdog.limits = config.limits
+        self._settings.keys = Keys(loaded.client_keys)
+        self._budget.reconfigure(config.retries)
+        self._telemetry.access_log = self._writer if config.log.access else None
+        logging.getLogger().setLevel(config.log.level.upper())
+        self.models.reconfigure(config.models)
+        self._loaded = loaded
+
+    def _servers(self) -> list[Server]:
+        config = self._loaded.config
+        control = Control(
+            models=self.models,
+            registry=self.metrics.registry,
+            draining=lambda: self._draining,
+            keys=lambda: self._settings.keys,
+            started=int(time.time()),
+        )
+        public = public_app(control)
+        if config.admin is None:
+            add_admin(public, control)
+        protocol = bounded_protocol(lambda: self._settings.limits, self._telemetry.refused)
+        servers = [self._server(_dispatch(self._relay, public), config.listen, protocol, "listening")]
+        if config.admin is not None:
+            servers.append(self._server(admin_app(control), config.admin, protocol, "admin listening"))
+        return servers
+
+    def _server(self, app: App, listen: Listen, protocol: type[asyncio.Protocol], verb: str) -> Server:
+        listener = listening_socket(listen)
+        host, port = listener.getsockname()[:2]
+        _log.info("%s on %s:%d", verb, host, port)
+        return make_server(app, listen, listener, protocol)
+
+    def _handle_signals(self, watcher: ConfigWatcher) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._signalled)
+        loop.add_signal_handler(signal.SIGHUP, watcher.trigger)
+
+    def _signalled(self) -> None:
+        if self._draining:
+            self._second_signal.set()
+        self._draining = self._settings.closing = True
+        self._stop.set()
+
+    async def _drain(self, servers: list[Server], serving: list[asyncio.Task[None]]) -> None:
+        """Unready but serving; then no new connections while streams finish; a second signal cuts both short."""
+        drain = self._loaded.config.drain
+        public, *others = servers
+        _log.info("draining: unready for %g s, then up to %g s for streams", drain.delay_seconds, drain.timeout_seconds)
+        await self._unless_signalled(drain.delay_seconds)
+        public.stop(0.0 if self._second_signal.is_set() else drain.timeout_seconds)
+        hurried = asyncio.create_task(self._second_signal.wait())
+        await asyncio.wait((serving[0], hurried), return_when=asyncio.FIRST_COMPLETED)
+        if not serving[0].done():
+            public.force()
+        for server in others:
+            server.stop(0.0)
+        await asyncio.gather(*serving, return_exceptions=True)
+        hurried.cancel()
+        _log.info("drained")
+
+    async def _unless_signalled(self, seconds: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._second_signal.wait()
+
+    def _reloaded(self, result: ReloadResult) -> None:
+        if result.outcome == "refused":
+            self.metrics.reloads.labels("refused").inc()
+            self.metrics.config_valid.set(0)
+            for problem in result.error.problems if result.error else ():
+                _log.error("configuration refused, the old one keeps serving: %s", problem)
+            return
+        self.metrics.config_valid.set(1)
+        if result.outcome == "applied":
+            self.metrics.reloads.labels("applied").inc()
+            _log.info("configuration applied, sha256 %s", result.loaded.digest if result.loaded else "")
+
+
+def _dispatch(relay: Relay, control: App) -> App:
+    async def application(scope: Message, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and is_relayed(scope["path"]):
+            await relay(scope, receive, send)
+        else:
+            await control(scope, receive, send)
+
+    return application
+
+
+def allow_many_connections() -> None:
+    """Raise the limit of open files to what the system allows: two for each request in flight."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+async def serve(path: Path, load: Callable[[], Loaded], loaded: Loaded) -> None:
+    """Run a gateway until it has drained.
+
+    Raises:
+        OSError: an address can't be listened on.
+    """
+    configure_logging(loaded.config.log.level)
+    allow_many_connections()
+    await Gateway(loaded).run(path, load)

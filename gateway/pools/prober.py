@@ -1,0 +1,110 @@
+"""Asks each replica, now and then, whether it is well."""
+
+import asyncio
+import contextlib
+import logging
+import random
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import httpx
+
+from gateway.engines import health_path
+from gateway.pools.pool import Pool
+from gateway.pools.replica import Replica
+
+_log = logging.getLogger(__name__)
+_MODELS_SECONDS = 60.0
+
+
+class Traffic(Protocol):
+    """The data plane's view of a replica."""
+
+    def progress(self, replica: Replica) -> int:
+        """A number that grows with every read from the engine."""
+        ...
+
+    def abort(self, replica: Replica) -> None:
+        """Break the connections in use: the engine is gone and will not answer on them."""
+        ...
+
+
+class Prober:
+    """Probes one replica until cancelled."""
+
+    def __init__(
+        self, client: httpx.AsyncClient, pool: Pool, replica: Replica, traffic: Traffic, clock: Callable[[], float]
+    ) -> None:
+        """`clock` gives monotonic seconds."""
+        self._client = client
+        self._pool = pool
+        self._replica = replica
+        self._traffic = traffic
+        self._clock = clock
+        self._hurry = asyncio.Event()
+        self._models_at = -_MODELS_SECONDS
+
+    def hurry(self) -> None:
+        """Probe now: a request has failed."""
+        self._hurry.set()
+
+    async def run(self) -> None:
+        """Probe at once, then every `health.interval` seconds give or take a fifth."""
+        while True:
+            await self._probe()
+            pause = self._replica.health.settings.interval * random.uniform(0.8, 1.2)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._hurry.wait()
+            self._hurry.clear()
+
+    async def _probe(self) -> None:
+        replica, health = self._replica, self._replica.health
+        was_ready, before, started = health.ready, self._traffic.progress(replica), self._clock()
+        cause = ""
+        try:
+            response = await self._get(health_path(replica.config))
+        except httpx.TimeoutException as error:
+            now, progressed = self._clock(), self._traffic.progress(replica) != before
+            if isinstance(error, httpx.ConnectTimeout):
+                health.probe_failed()
+            health.probe_unanswered(started, now, progressed=progressed)
+            cause = f"no answer to probes ({type(error).__name__})"
+            if health.hangs(now):
+                self._traffic.abort(replica)
+        except httpx.HTTPError as error:
+            health.probe_failed()
+            cause = f"{type(error).__name__}: {error}"
+        else:
+            # Anything else than 5xx is an answer: not every engine has the path, some want a key.
+            if response.status_code < 500:
+                health.probe_succeeded(self._clock())
+            else:
+                health.probe_failed()
+                cause = f"{response.status_code} from {response.request.url.path}"
+        if health.ready != was_ready:
+            self._changed(cause)
+        if health.ready and self._clock() - self._models_at >= _MODELS_SECONDS:
+            await self._read_models()
+
+    def _changed(self, cause: str) -> None:
+        where = f"{self._pool.model}/{self._pool.role} replica {self._replica.url}"
+        if self._replica.health.ready:
+            _log.info("%s is ready", where)
+        else:
+            _log.warning("%s is ejected: %s", where, cause)
+        self._pool.refresh()
+
+    async def _read_models(self) -> None:
+        """What the engine says of its models: context length and the like, for /v1/models."""
+        with contextlib.suppress(httpx.HTTPError, ValueError):
+            listing: Any = (await self._get("/v1/models")).json()
+            entries = listing.get("data") if isinstance(listing, dict) else None
+            if isinstance(entries, list):
+                self._replica.engine_models = tuple(entry for entry in entries if isinstance(entry, dict))
+        self._models_at = self._clock()
+
+    async def _get(self, path: str) -> httpx.Response:
+        replica = self._replica
+        headers = {"authorization": f"Bearer {replica.config.api_key}"} if replica.config.api_key else {}
+        return await self._client.get(replica.url + path, headers=headers, timeout=replica.health.settings.timeout)

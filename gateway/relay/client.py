@@ -1,0 +1,116 @@
+"""The client's side of one request: its body, and the news that it has gone away."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+from gateway.api.errors import ApiError
+from gateway.config import Limits
+from gateway.relay.drive import Driven, Waker
+
+Message = dict[str, Any]
+Receive = Callable[[], Coroutine[Any, Any, Message]]
+Send = Callable[[Message], Coroutine[Any, Any, None]]
+App = Callable[[Any, Any, Any], Awaitable[None]]
+
+# A body slower than this on the whole is refused, however regularly it trickles.
+_BODY_BYTES_PER_SECOND = 1024
+
+
+class ClientGoneError(Exception):
+    """The client closed its connection."""
+
+
+class Client:
+    """One request's client. `gone` turns true, and `waker` is woken, when it leaves before the response is complete.
+
+    `started`: the head of a response has gone out.
+    """
+
+    __slots__ = ("_abort", "_receive", "_watch", "gone", "send", "started", "waker")
+
+    def __init__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """`receive` and `send` are ASGI's."""
+        self._receive = receive
+        self._watch: Driven[Message] | None = None
+        extensions = scope.get("extensions") or {}
+        self._abort: Callable[[], None] | None = extensions.get("spillway.abort")
+        self.send = send
+        self.waker = Waker()
+        self.gone = False
+        self.started = False
+
+    async def body(self, declared: bytes | None, limits: Limits) -> bytes:
+        """Read the whole body.
+
+        Raises:
+            ApiError: 413 over `limits.body_bytes`, 408 if it comes too slowly.
+            ClientGoneError: the client left before its end.
+        """
+        if declared and declared.isdigit() and int(declared) > limits.body_bytes:
+            raise _too_large(limits)
+        parts: list[bytes] = []
+        size = 0
+        started = 0.0
+        while True:
+            reading = Driven(self._receive(), self.waker.wake)
+            if not reading.done:
+                loop = asyncio.get_running_loop()
+                started = started or loop.time()
+                patience = started + size / _BODY_BYTES_PER_SECOND + limits.body_seconds - loop.time()
+                await self._finish(reading, min(patience, limits.body_seconds))
+            message = reading.value
+            if message is None or message["type"] == "http.disconnect":
+                raise ClientGoneError
+            part = message.get("body", b"")
+            size += len(part)
+            if size > limits.body_bytes:
+                raise _too_large(limits)
+            if not message.get("more_body"):
+                return b"".join((*parts, part)) if parts else part
+            parts.append(part)
+
+    def watch(self) -> None:
+        """From now on notice when the client leaves. Call it once, after the body."""
+        self._watch = Driven(self._receive(), self._left)
+        if self._watch.done:
+            self._left()
+
+    def unwatch(self) -> None:
+        """The response is about to be complete."""
+        if self._watch is not None:
+            self._watch.close()
+
+    def abort(self) -> None:
+        """Close the connection short, so that the client sees a response cut off rather than one that looks whole."""
+        if self._abort is not None:
+            self._abort()
+
+    def _left(self) -> None:
+        self.gone = True
+        self.waker.wake()
+
+    async def _finish(self, reading: Driven[Message], seconds: float) -> None:
+        timer = asyncio.get_running_loop().call_later(max(seconds, 0), self.waker.wake)
+        try:
+            await self.waker.wait()
+        finally:
+            timer.cancel()
+            if not reading.done:
+                reading.close()
+        if not reading.done:
+            raise ApiError(
+                408,
+                "The request's body came too slowly. Send it without pauses.",
+                code="request_timeout",
+                headers=((b"connection", b"close"),),
+            )
+
+
+def _too_large(limits: Limits) -> ApiError:
+    return ApiError(
+        413,
+        f"The body is larger than {limits.body_bytes} bytes. Send less, or have limits.body_bytes raised.",
+        code="request_too_large",
+        headers=((b"connection", b"close"),),
+    )

@@ -1,0 +1,6 @@
+"""The listening side: uvicorn with bounds."""
+
+from gateway.server.protocol import bounded_protocol
+from gateway.server.server import Server, listening_socket, make_server
+
+__all__ = ["Server", "bounded_protocol", "listening_socket", "make_server"]

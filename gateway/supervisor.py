@@ -1,0 +1,59 @@
+"""Keeps a prober for each replica and its connections in step with the pools."""
+
+import asyncio
+from collections.abc import Callable
+
+import httpx
+
+from gateway.config import EngineTls
+from gateway.pools import Pool, Prober, Replica
+from gateway.relay import Connections
+from gateway.relay.upstream import tls_context
+
+
+class Supervisor:
+    """Adopts replicas as pools gain them, dismisses them once they are idle and gone."""
+
+    def __init__(self, connections: Connections, clock: Callable[[], float]) -> None:
+        """`clock` gives monotonic seconds."""
+        self._connections = connections
+        self._clock = clock
+        self._clients: dict[EngineTls, httpx.AsyncClient] = {}
+        self._probers: dict[Replica, tuple[Prober, asyncio.Task[None]]] = {}
+
+    def adopt(self, pool: Pool, replica: Replica) -> None:
+        """Start to probe it."""
+        client = self._client(replica.config.tls)
+        prober = Prober(client, pool, replica, self._connections, self._clock)
+        self._probers[replica] = prober, asyncio.create_task(prober.run(), name=f"probe {replica.url}")
+
+    def dismiss(self, replica: Replica) -> None:
+        """Stop probing it and close its idle connections."""
+        _, task = self._probers.pop(replica)
+        task.cancel()
+        self._connections.forget(replica)
+
+    def suspect(self, replica: Replica) -> None:
+        """A request failed on it: probe it now."""
+        known = self._probers.get(replica)
+        if known:
+            known[0].hurry()
+
+    async def close(self) -> None:
+        """Stop all probing."""
+        probing = [task for _, task in self._probers.values()]
+        for task in probing:
+            task.cancel()
+        await asyncio.gather(*probing, return_exceptions=True)
+        for client in self._clients.values():
+            await client.aclose()
+        self._connections.close()
+
+    def _client(self, tls: EngineTls) -> httpx.AsyncClient:
+        # A new connection for each probe: whether the engine accepts one is part of the question.
+        client = self._clients.get(tls)
+        if client is None:
+            limits = httpx.Limits(max_keepalive_connections=0)
+            client = httpx.AsyncClient(verify=tls_context(tls), limits=limits, trust_env=False, follow_redirects=False)
+            self._clients[tls] = client
+        return client

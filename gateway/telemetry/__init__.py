@@ -1,0 +1,7 @@
+"""Metrics and logs."""
+
+from gateway.telemetry.log import LineWriter, configure_logging
+from gateway.telemetry.metrics import LoadCollector, Metrics
+from gateway.telemetry.record import CLIENT_GONE, Record, Telemetry
+
+__all__ = ["CLIENT_GONE", "LineWriter", "LoadCollector", "Metrics", "Record", "Telemetry", "configure_logging"]

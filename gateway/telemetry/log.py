@@ -1,0 +1,98 @@
+"""Structured logs on standard output: one JSON object a line."""
+
+import datetime
+import json
+import logging
+import os
+import sys
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+
+_FLUSH_SECONDS = 0.2
+_BUFFERED_LINES = 20_000
+
+
+def timestamp() -> str:
+    """Now, as RFC 3339 in UTC with milliseconds."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
+
+
+class JsonFormatter(logging.Formatter):
+    """A log record as one JSON object."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """See logging.Formatter."""
+        entry = {
+            "time": timestamp(),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            entry["exception"] = self.formatException(record.exc_info)
+        return json.dumps(entry)
+
+
+def configure_logging(level: str) -> None:
+    """Send all logging to standard output as JSON, at this level; libraries' chatter only from warning up."""
+    handler = logging.StreamHandler(sys.stdout)
+    handler.setFormatter(JsonFormatter())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+    for noisy in ("httpx", "httpcore", "uvicorn.error", "asyncio"):
+        logging.getLogger(noisy).setLevel(max(logging.WARNING, root.level))
+
+
+class LineWriter:
+    """Writes lines to a file descriptor from a thread of its own: a reader that stalls never stalls the event loop.
+
+    Lines are handed over in batches, so a crash can lose those of the last fifth of a second.
+    """
+
+    def __init__(self, descriptor: int, call_later: Callable[[float, Callable[[], None]], object]) -> None:
+        """`call_later` is the event loop's."""
+        self._descriptor = descriptor
+        self._call_later = call_later
+        self._lines: list[bytes] = []
+        self._scheduled = False
+        self._pending = 0
+        self._batches: SimpleQueue[list[bytes] | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="access-log", daemon=True)
+        self._thread.start()
+        self.dropped = 0
+
+    def write(self, line: bytes) -> None:
+        """Queue one line (without its newline); dropped and counted if too many wait."""
+        if self._pending + len(self._lines) >= _BUFFERED_LINES:
+            self.dropped += 1
+            return
+        self._lines.append(line)
+        if not self._scheduled:
+            self._scheduled = True
+            self._call_later(_FLUSH_SECONDS, self.flush)
+
+    def flush(self) -> None:
+        """Hand what is queued to the thread."""
+        self._scheduled = False
+        if self._lines:
+            lines, self._lines = self._lines, []
+            self._pending += len(lines)
+            self._batches.put(lines)
+
+    def close(self, seconds: float = 5.0) -> None:
+        """Write what is left, waiting at most so long."""
+        self.flush()
+        self._batches.put(None)
+        self._thread.join(seconds)
+
+    def _run(self) -> None:
+        while (lines := self._batches.get()) is not None:
+            data = memoryview(b"\n".join(lines) + b"\n")
+            try:
+                while data:
+                    data = data[os.write(self._descriptor, data) :]
+            except OSError:
+                self.dropped += len(lines)
+            self._pending -= len(lines)

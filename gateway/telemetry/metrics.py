@@ -1,0 +1,166 @@
+"""Prometheus metrics. Counters and histograms are fed once a request; gauges are read when scraped."""
+
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.metrics import MetricWrapperBase
+from prometheus_client.platform_collector import PlatformCollector
+from prometheus_client.process_collector import ProcessCollector
+from prometheus_client.registry import Collector
+
+from gateway.models import Model
+
+M = TypeVar("M", bound=MetricWrapperBase)
+
+_TTFT = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1, 1.5, 2.5, 5, 10, 20, 40, 80, 120)
+_INTER_TOKEN = (0.001, 0.0025, 0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1, 2)
+_DURATION = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 320, 640)
+_OVERHEAD = (0.00005, 0.0001, 0.0002, 0.0003, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.1, 0.5)
+
+
+class Metrics:
+    """Every metric of one gateway, in a registry of its own."""
+
+    def __init__(self) -> None:
+        """Register them all."""
+        self.registry = registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
+        PlatformCollector(registry=registry)
+        where = ("model", "pool")
+        self.requests = Counter(
+            "spillway_requests",
+            "Requests ended, by status code; 499: the client went away first.",
+            (*where, "code"),
+            registry=registry,
+        )
+        self.decisions = Counter(
+            "spillway_route_decisions",
+            "Placements, by pool and reason; a retried request is placed again.",
+            (*where, "reason"),
+            registry=registry,
+        )
+        self.ttft = Histogram(
+            "spillway_ttft_seconds",
+            "From the request's arrival to the first byte of the engine's body, queueing and retries included.",
+            where,
+            buckets=_TTFT,
+            registry=registry,
+        )
+        self.inter_token = Histogram(
+            "spillway_inter_token_seconds",
+            "Mean time between tokens of one stream: first to last byte over tokens less one.",
+            where,
+            buckets=_INTER_TOKEN,
+            registry=registry,
+        )
+        self.duration = Histogram(
+            "spillway_request_duration_seconds",
+            "From the request's arrival to its end.",
+            where,
+            buckets=_DURATION,
+            registry=registry,
+        )
+        self.tokens = Counter(
+            "spillway_tokens",
+            "Tokens by kind: prompt, completion as the engine counted them; completion_estimated, one for each event, "
+            "of streams that ended before the engine could say.",
+            (*where, "kind"),
+            registry=registry,
+        )
+        self.retries = Counter(
+            "spillway_retries",
+            "Attempts repeated before the first byte, by the pool that failed and why.",
+            (*where, "reason"),
+            registry=registry,
+        )
+        self.cancelled = Counter(
+            "spillway_cancelled",
+            "Requests whose client went away, by phase: body, queued, before_first_byte, streaming.",
+            ("phase",),
+            registry=registry,
+        )
+        self.broken = Counter(
+            "spillway_broken_responses",
+            "Responses that an engine broke off after the first byte.",
+            where,
+            registry=registry,
+        )
+        self.overhead = Histogram(
+            "spillway_relay_overhead_seconds",
+            "The gateway's own share before the engine has the request: body read to request sent, less queueing, "
+            "connecting and failed attempts.",
+            where,
+            buckets=_OVERHEAD,
+            registry=registry,
+        )
+        self.log_dropped = Counter(
+            "spillway_log_lines_dropped",
+            "Access log lines lost because standard output was not read.",
+            registry=registry,
+        )
+        self.reloads = Counter(
+            "spillway_config_reloads",
+            "Configuration files taken over (applied) or not (refused).",
+            ("result",),
+            registry=registry,
+        )
+        for result in ("applied", "refused"):
+            self.reloads.labels(result)
+        self.config_valid = Gauge(
+            "spillway_config_last_reload_successful",
+            "1 while the file on disk is the one being served, 0 after a refused one.",
+            registry=registry,
+        )
+        self.config_valid.set(1)
+        self._children: dict[tuple[object, ...], MetricWrapperBase] = {}
+
+    def of(self, metric: M, *labels: str) -> M:
+        """The child for these label values, without prometheus_client's lock and string work on each call."""
+        key = (metric, labels)
+        child = self._children.get(key)
+        if child is None:
+            child = self._children[key] = metric.labels(*labels)
+        return child  # type: ignore[return-value]
+
+
+class LoadCollector(Collector):
+    """Gauges of the load, computed from the models when scraped: the hot path sets none."""
+
+    def __init__(self, models: Iterable[Model]) -> None:
+        """`models` is iterated at each scrape."""
+        self._models = models
+
+    def collect(self) -> Iterator[Metric]:
+        """See prometheus_client."""
+        where = ("model", "pool")
+        inflight = GaugeMetricFamily("spillway_inflight", "Requests admitted and not yet ended.", labels=where)
+        limit = GaugeMetricFamily(
+            "spillway_pool_limit",
+            "In-flight requests at which new ones stop going to the pool by choice.",
+            labels=where,
+        )
+        ready = GaugeMetricFamily("spillway_ready_replicas", "Replicas that take new requests.", labels=where)
+        replica_inflight = GaugeMetricFamily(
+            "spillway_replica_inflight", "In-flight requests of one replica.", labels=(*where, "replica")
+        )
+        depth = GaugeMetricFamily("spillway_queue_depth", "Requests waiting for room.", labels=("model",))
+        high = GaugeMetricFamily(
+            "spillway_switch_high", "Mode switch only: 1 while new requests go to the baseline pool.", labels=("model",)
+        )
+        for model in self._models:
+            name = model.config.name
+            depth.add_metric((name,), len(model.queue))
+            if model.config.policy.kind == "threshold" and model.config.policy.mode == "switch":
+                high.add_metric((name,), int(model.high))
+            for role, pool in model.pools.items():
+                if pool.config is None and pool.inflight == 0:
+                    continue
+                labels = (name, role)
+                inflight.add_metric(labels, pool.inflight)
+                limit.add_metric(labels, model.limit(role))
+                ready.add_metric(labels, len(pool.ready))
+                for replica in pool.replicas.values():
+                    replica_inflight.add_metric((*labels, replica.label), replica.inflight)
+        return iter((inflight, limit, ready, replica_inflight, depth, high))
