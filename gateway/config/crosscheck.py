@@ -28,7 +28,7 @@ class _Unknown:
             raise AttributeError(name)
         return self
 
-    def __call__(self) -> Self:
+    def __call__(self, *_: object) -> Self:
         return self
 
     def __iter__(self) -> Iterator[object]:

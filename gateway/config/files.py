@@ -17,16 +17,18 @@ class UnreadableError(Exception):
     """A file that cannot be read, with the reason in words that follow its name."""
 
 
-def read(path: Path) -> tuple[bytes, Source]:
-    """Reads a whole file. One that cannot be read again, such as a pipe, has no digest in its Source.
+def read(path: Path, *, streams: bool = False) -> tuple[bytes, Source]:
+    """Reads a whole file; with `streams` also a pipe and the like, waiting for its end. Those have no digest.
 
     Raises:
         UnreadableError: there is no such file, it may not be read, or it is no file of at most 16 MiB.
     """
     try:
-        with path.open("rb") as file:
-            content = file.read(_LARGEST + 1)
+        with open(path, "rb", opener=None if streams else _open_at_once) as file:
             regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            if not regular and not streams:
+                raise UnreadableError("is not a regular file")
+            content = file.read(_LARGEST + 1)
     except FileNotFoundError:
         raise UnreadableError("does not exist") from None
     except PermissionError:
@@ -43,7 +45,7 @@ def read(path: Path) -> tuple[bytes, Source]:
 def digest_of(path: Path) -> str | None:
     """The SHA-256 of a regular file's bytes; None if there is no such file or it cannot be read. Never waits."""
     try:
-        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        with open(path, "rb", opener=_open_at_once) as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 return None
@@ -52,6 +54,20 @@ def digest_of(path: Path) -> str | None:
             return hashlib.sha256(file.read()).hexdigest()
     except (OSError, ValueError):
         return None
+
+
+def is_stream(path: Path) -> bool:
+    """Whether reading it could wait, and would not give the same twice."""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Opens without waiting for the other end of a pipe."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def keys_in(content: bytes) -> tuple[str, ...]:

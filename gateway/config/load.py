@@ -76,7 +76,7 @@ class _Loading:
 
     def _content(self) -> bytes:
         try:
-            content, self._sources[self._path] = files.read(self._path)
+            content, self._sources[self._path] = files.read(self._path, streams=True)
         except files.UnreadableError as error:
             raise self._error(Problem(str(error), file=self._path)) from None
         return content

@@ -107,7 +107,7 @@ class Discovery(Section):
     def _urls_differ(self) -> Contradictions:
         seen: dict[str, int] = {}
         for index, url in enumerate(self.static):
-            first = seen.setdefault(url.rstrip("/").lower(), index)
+            first = seen.setdefault(url.rstrip("/"), index)
             if first != index:
                 yield ("static", index), f"is the same URL as static[{first}]: list each replica once"
 

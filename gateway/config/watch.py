@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from .errors import ConfigError, Problem, Source
-from .files import digest_of
+from .files import digest_of, is_stream
 from .load import Loaded
 
 _SETTLE_SECONDS = 0.2
@@ -60,7 +60,10 @@ class ConfigWatcher:
             self._seen = error.sources or self._seen
 
     def trigger(self) -> None:
-        """Has the files read now, and the result reported even if nothing has changed. Safe in a signal handler."""
+        """Has the files read now, and the result reported even if nothing has changed.
+
+        Call it in the event loop's thread, as `loop.add_signal_handler` does.
+        """
         self._forced = True
         self._wake.set()
 
@@ -92,6 +95,8 @@ class ConfigWatcher:
     def _reload(self, now: tuple[Source, ...]) -> None:
         self._seen = now
         try:
+            if is_stream(self._path):
+                raise ConfigError([Problem("is a pipe or a device, which cannot be read again", file=self._path)])
             loaded = self._load()
             # What was read in loading may be newer than what was seen.
             self._seen = loaded.sources

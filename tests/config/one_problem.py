@@ -1,0 +1,229 @@
+"""Files with one thing wrong in each."""
+
+from tests.config.support import MODELS
+
+POOLS = 'pools: {baseline: {discovery: {static: ["http://a:1"]}}}'
+BOTH = 'pools: {speculative: {discovery: {static: ["http://a:1"]}}, baseline: {discovery: {static: ["http://b:1"]}}}'
+
+
+def model(lines: str) -> str:
+    """A file with one model `m`; `lines` starts on line 3."""
+    return f"models:\n  - name: m\n    {lines}\n"
+
+
+def pool(lines: str) -> str:
+    """A file with one pool; `lines` starts on line 5."""
+    return f"models:\n  - name: m\n    pools:\n      speculative:\n        {lines}\n"
+
+
+STATIC = 'discovery: {static: ["http://a:1"]}'
+
+# The file, then the only problem's field, line and reason.
+ONE_PROBLEM = {
+    "misspelt top-level field": (MODELS + "limit: {}\n", "limit", 5, "unknown field; did you mean 'limits'?"),
+    "misspelt nested field": (
+        model(f"policy: {{kind: threshold, treshold: 4}}\n    {POOLS}"),
+        "models[0].policy.treshold",
+        3,
+        "unknown field; did you mean 'threshold'?",
+    ),
+    "policy without kind": (
+        model(f"policy: {{treshold: 4}}\n    {POOLS}"),
+        "models[0].policy.treshold",
+        3,
+        "unknown field; did you mean 'threshold'?",
+    ),
+    "field with dashes": (MODELS + "limits: {body-bytes: 1}\n", "limits.body-bytes", 5, "did you mean 'body_bytes'?"),
+    "field at the wrong place": (MODELS + "threshold: 4\n", "threshold", 5, "it belongs at models[].policy.threshold"),
+    "field of nowhere": (MODELS + "log: {zzz: 4}\n", "log.zzz", 5, "unknown field; valid here: level, access"),
+    "field that is no name": (MODELS + 'log: {"a b": 4}\n', "log['a b']", 5, "unknown field"),
+    "field of the other policy": (
+        model(f"policy: {{kind: pinned, pool: baseline, threshold: 4}}\n    {POOLS}"),
+        "models[0].policy.threshold",
+        3,
+        "unknown field here; it belongs at models[].policy.threshold",
+    ),
+    "unknown kind": (
+        model(f"policy: {{kind: pined}}\n    {POOLS}"),
+        "models[0].policy.kind",
+        3,
+        "must be one of threshold, pinned, not 'pined'; did you mean 'pinned'?",
+    ),
+    "empty kind": (model(f"policy: {{kind: }}\n    {POOLS}"), "models[0].policy.kind", 3, "must be one of threshold"),
+    "policy as text": (
+        model(f"policy: threshold\n    {POOLS}"),
+        "models[0].policy",
+        3,
+        "must be a mapping of fields, not 'threshold'",
+    ),
+    "section as a list": (MODELS + "limits: [1]\n", "limits", 5, "must be a mapping of fields, not a list"),
+    "section left empty": (MODELS + "limits:\n", "limits", 5, "is empty: give it a value, or remove it"),
+    "missing models": ("log: {level: info}\n", "models", 1, "is required: what clients may ask for"),
+    "no models": ("models: []\n", "models", 1, "must be a list with at least one entry, not an empty list"),
+    "models as a mapping": ("models: {a: 1}\n", "models", 1, "must be a list, not a mapping"),
+    "model as text": ("models:\n  - kimi\n", "models[0]", 2, "must be a mapping of fields, not text"),
+    "missing name": (f"models:\n  -\n    {POOLS}\n", "models[0].name", 3, "is required"),
+    "missing pools": ("models:\n  - name: m\n", "models[0].pools", 2, "is required: the engines that serve it"),
+    "no pools": (model("pools: {}"), "models[0].pools", 3, "give a speculative pool, a baseline pool, or both"),
+    "missing discovery": (pool("engine: vllm"), "models[0].pools.speculative.discovery", 4, "is required"),
+    "empty discovery": (
+        pool("discovery: {}"),
+        "models[0].pools.speculative.discovery.static",
+        5,
+        "is required: base URLs of the replicas",
+    ),
+    "no replicas": (
+        pool("discovery: {static: []}"),
+        "models[0].pools.speculative.discovery.static",
+        5,
+        "must be a list with at least one entry",
+    ),
+    "number as a name": (
+        f"models:\n  - name: 405\n    {POOLS}\n",
+        "models[0].name",
+        2,
+        "not 405; put it in quotes",
+    ),
+    "blank name": (f"models:\n  - name: ''\n    {POOLS}\n", "models[0].name", 2, "not ''"),
+    "name with spaces": (f"models:\n  - name: a b\n    {POOLS}\n", "models[0].name", 2, "without spaces"),
+    "long name": (f"models:\n  - name: {'x' * 257}\n    {POOLS}\n", "models[0].name", 2, "at most 256 characters"),
+    "aliases as text": (
+        model(f"aliases: k2\n    {POOLS}"),
+        "models[0].aliases",
+        3,
+        "must be a list, not text; write it as a list",
+    ),
+    "alias equal to the name": (
+        model(f"aliases: [k2, m]\n    {POOLS}"),
+        "models[0].aliases[1]",
+        3,
+        "'m' is already a name of models[0]",
+    ),
+    "two models of one name": (
+        model(f"{POOLS}\n  - {POOLS}\n    name: m"),
+        "models[1].name",
+        5,
+        "'m' is already a name of models[0]",
+    ),
+    "whole number wanted": (MODELS + "limits: {body_bytes: 1.5}\n", "limits.body_bytes", 5, "whole number, not 1.5"),
+    "number wanted": (MODELS + "limits: {idle_seconds: 5s}\n", "limits.idle_seconds", 5, "must be a number, not '5s'"),
+    "boolean for a number": (MODELS + "retries: {burst: true}\n", "retries.burst", 5, "must be a number, not true"),
+    "too small": (
+        model(f"policy: {{threshold: 0}}\n    {BOTH}"),
+        "models[0].policy.threshold",
+        3,
+        "must be at least 1, not 0",
+    ),
+    "zero seconds": (MODELS + "limits: {idle_seconds: 0}\n", "limits.idle_seconds", 5, "must be above 0, not 0"),
+    "too large": (MODELS + "listen: {port: 65536}\n", "listen.port", 5, "must be at most 65535, not 65536"),
+    "sexagesimal": (MODELS + "listen: {port: 80:80}\n", "listen.port", 5, "must be a whole number, not '80:80'"),
+    "not finite": (MODELS + "drain: {delay_seconds: .inf}\n", "drain.delay_seconds", 5, "must be a finite number"),
+    "not a number": (MODELS + "drain: {delay_seconds: .nan}\n", "drain.delay_seconds", 5, "must be a finite number"),
+    "endless number": (MODELS + f"retries: {{burst: {'9' * 5000}}}\n", "retries.burst", 5, "the number is too long"),
+    "neither true nor false": (
+        MODELS + "log: {access: maybe}\n",
+        "log.access",
+        5,
+        "must be true or false, not 'maybe'",
+    ),
+    "unknown choice": (
+        MODELS + "log: {level: warn}\n",
+        "log.level",
+        5,
+        "must be one of debug, info, warning, error, not 'warn'; did you mean 'warning'?",
+    ),
+    "unknown engine": (
+        pool(f"engine: tgi\n        {STATIC}"),
+        "models[0].pools.speculative.engine",
+        5,
+        "must be one of sglang, vllm, llamacpp, openai, not 'tgi'",
+    ),
+    "URL of another scheme": (
+        pool("discovery: {static: ['ftp://a']}"),
+        "models[0].pools.speculative.discovery.static[0]",
+        5,
+        "must be a URL such as http://10.0.0.1:30000",
+    ),
+    "URL with a password": (
+        pool("discovery:\n          static:\n          - http://b:1\n          - http://u:p@a:1"),
+        "models[0].pools.speculative.discovery.static[1]",
+        8,
+        "without user name",
+    ),
+    "URL with an impossible port": (
+        pool("discovery: {static: ['http://a:70000']}"),
+        "models[0].pools.speculative.discovery.static[0]",
+        5,
+        "port out of range",
+    ),
+    "URL with port 0": (
+        pool("discovery: {static: ['http://a:0']}"),
+        "models[0].pools.speculative.discovery.static[0]",
+        5,
+        "needs a port from 1 to 65535",
+    ),
+    "URL without host": (
+        pool("discovery: {static: ['http://:80']}"),
+        "models[0].pools.speculative.discovery.static[0]",
+        5,
+        "has no host",
+    ),
+    "replica listed twice": (
+        pool("discovery: {static: ['http://a:1', 'http://b:1', 'http://a:1/', 'http://a:1/x']}"),
+        "models[0].pools.speculative.discovery.static[2]",
+        5,
+        "is the same URL as static[0]",
+    ),
+    "relative health path": (
+        pool(f"health: {{path: health}}\n        {STATIC}"),
+        "models[0].pools.speculative.health.path",
+        5,
+        "must be a path that starts with a slash",
+    ),
+    "ejection that shrinks": (
+        pool(f"health: {{eject_seconds: 9, eject_max_seconds: 5}}\n        {STATIC}"),
+        "models[0].pools.speculative.health.eject_max_seconds",
+        5,
+        "must not be below eject_seconds, which is 9",
+    ),
+    "pinned to a pool that is not there": (
+        model(f"policy: {{kind: pinned, pool: speculative}}\n    {POOLS}"),
+        "models[0].policy.pool",
+        3,
+        "is speculative, a pool that this model does not have",
+    ),
+    "pinned to no pool": (model(f"policy: {{kind: pinned}}\n    {POOLS}"), "models[0].policy.pool", 3, "is required"),
+    "threshold over the pool's size": (
+        model(f"{BOTH}\n    policy: {{threshold: 129}}"),
+        "models[0].policy.threshold",
+        4,
+        "must not exceed pools.speculative.max_inflight, which is 128",
+    ),
+    "host with a port": (MODELS + "listen: {host: '0.0.0.0:80'}\n", "listen.host", 5, "give the port as port"),
+    "host in brackets": (MODELS + "listen: {host: '[::]'}\n", "listen.host", 5, "leave out brackets"),
+    "URL as host": (MODELS + "listen: {host: 'http://a'}\n", "listen.host", 5, "must be an address or a host name"),
+    "admin on the same port": (MODELS + "admin: {port: 8080}\n", "admin", 5, "is the address of listen"),
+    "certificate without key": (
+        MODELS + "listen:\n  port: 1\n  tls_cert: spillway.yaml\n",
+        "listen.tls_key",
+        5,
+        "is needed with tls_cert: give both or neither",
+    ),
+    "key without certificate": (
+        MODELS + "listen: {tls_key: spillway.yaml}\n",
+        "listen.tls_cert",
+        5,
+        "is needed with tls_key: give both or neither",
+    ),
+    "path that is a number": (MODELS + "auth: {keys_file: 5}\n", "auth.keys_file", 5, "must be a path, not 5"),
+    "duplicate top-level field": (MODELS + "log: {}\nlog: {}\n", "log", 6, "given twice; it is already on line 5"),
+    "duplicate nested field": (
+        model(f"{POOLS}\n    name: n"),
+        "models[0].name",
+        4,
+        "given twice; it is already on line 2: keep one",
+    ),
+    "unsupported tag": (MODELS + "log: {level: !secret x}\n", "log.level", 5, "the tag !secret is not supported"),
+    "python object": (MODELS + "log: {level: !!python/name:os.system }\n", "log.level", 5, "is not supported here"),
+    "value that contains itself": ("models: &m\n  - *m\n", "models[0]", 1, "contains itself through an alias"),
+}

@@ -1,0 +1,28 @@
+"""`check-config`, run as the command line runs it."""
+
+import io
+from pathlib import Path
+
+import yaml
+
+from gateway.config import check
+from tests.config.support import MODELS, write
+
+
+def test_a_good_file_is_printed_in_full(tmp_path: Path) -> None:
+    out, err = io.StringIO(), io.StringIO()
+    code = check.run(write(tmp_path, MODELS), {"SPILLWAY_LISTEN__PORT": "9000"}, out, err)
+    assert (code, err.getvalue()) == (0, "")
+    assert yaml.safe_load(out.getvalue())["listen"]["port"] == 9000
+
+
+def test_each_problem_of_a_bad_file_is_one_line(tmp_path: Path) -> None:
+    out, err = io.StringIO(), io.StringIO()
+    path = write(tmp_path, MODELS + 'log: {level: "a\\nb", "x\\ny": 1}\n')
+    code = check.run(path, {"SPILLWAY_LISTEN__PORT": r'"a\nb"'}, out, err)
+    assert (code, out.getvalue()) == (2, "")
+    assert err.getvalue().splitlines() == [
+        rf"{path}:5: log.level: must be one of debug, info, warning, error, not 'a\nb'",
+        rf"{path}:5: log['x\ny']: unknown field; valid here: level, access",
+        r"environment variable SPILLWAY_LISTEN__PORT: listen.port: must be a whole number, not 'a\nb'",
+    ]
