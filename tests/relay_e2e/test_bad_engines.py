@@ -1,5 +1,6 @@
 """Engines that misbehave, with no other to turn to: what the client gets, down to the byte."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -24,7 +25,7 @@ from tests.support.config import config
 from tests.support.raw import Response, exchange, openai_error, request_bytes
 from tests.support.site import Site, chat, fake_model, site
 from tests.support.threads import EngineThread
-from tests.support.wire import CHUNKED, SSE_HEADERS, chunk, head, reply
+from tests.support.wire import CHUNKED, LAST_CHUNK, SSE_HEADERS, chunk, head, reply
 
 FIRST_BYTE_SECONDS = 0.8
 IDLE_SECONDS = 0.6
@@ -158,11 +159,23 @@ async def test_odd_but_fine(here: Site, behaviour: Behaviour) -> None:
         assert response.body == b"".join(HELLO)
 
 
-async def test_bytes_beyond_content_length_reach_nobody(here: Site) -> None:
-    beyond = reply(200, b'{"a": "other request\'s answer"}', JSON_HEAD)
-    here.speculative[0].script.append(play(reply(200, JSON_BODY, JSON_HEAD) + beyond))
+OTHERS = b'{"a": "other request\'s answer"}'
+BEYOND: dict[str, Behaviour] = {
+    "garbage after Content-Length": play(reply(200, JSON_BODY, JSON_HEAD) + b"oops"),
+    "a response after Content-Length": play(reply(200, JSON_BODY, JSON_HEAD) + reply(200, OTHERS, JSON_HEAD)),
+    "a response after the last chunk": play(
+        head(200, (*JSON_HEAD, *CHUNKED)) + chunk(JSON_BODY) + LAST_CHUNK + reply(200, OTHERS, JSON_HEAD)
+    ),
+    "a response a moment later": play(reply(200, JSON_BODY, JSON_HEAD), 0.02, reply(200, OTHERS, JSON_HEAD)),
+}
+
+
+@pytest.mark.parametrize("behaviour", BEYOND.values(), ids=BEYOND)
+async def test_bytes_beyond_the_end_reach_nobody(here: Site, behaviour: Behaviour) -> None:
+    here.speculative[0].script.append(behaviour)
     response = await counted(here, WHOLE)
     assert (response.status, response.body) == (200, JSON_BODY)
+    await asyncio.sleep(0.05)
     response = await counted(here, WHOLE)
     assert response.json()["choices"][0]["message"]["content"] == "one two three"
     first, second = here.speculative[0].requests

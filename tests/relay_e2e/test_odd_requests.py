@@ -38,6 +38,7 @@ SERVED: dict[str, bytes] = {
     "stream is null": request_bytes(b'{"model": "fake", "stream": null, "stream_options": null}'),
     "white space around": request_bytes(b" \r\n\t" + GOOD + b"\n\n"),
     "JSON with a charset": request_bytes(GOOD, headers=[("content-type", "Application/JSON; charset=utf-8")]),
+    "no content type": request_bytes(GOOD, headers=[]),
     "a query string": request_bytes(GOOD, path=f"{CHAT}?api-version=1"),
     "any other path of the API": request_bytes(GOOD, path="/v1/moderations"),
     "generate": request_bytes(GOOD, path="/generate"),

@@ -51,9 +51,9 @@ async def first_choice(here: Site) -> tuple[FakeEngine, FakeEngine]:
     """The speculative replica that this suite's prompt goes to while both are idle, and the other."""
     async with here.client() as client:
         response = await client.post(CHAT, json=chat())
-    urls = {engine.url: engine for engine in here.speculative}
-    chosen = urls.pop(response.headers["x-spillway-replica"])
-    [other] = urls.values()
+    labels = {engine.label: engine for engine in here.speculative}
+    chosen = labels.pop(response.headers["x-spillway-replica"])
+    [other] = labels.values()
     here.respond(answer())
     return chosen, other
 
@@ -68,7 +68,7 @@ async def test_another_replica_answers(here: Site, behaviour: Behaviour, stream:
         response = await client.post(CHAT, json=chat(stream))
     assert response.status_code == 200
     assert placed(response) == ("speculative", "failover")
-    assert response.headers["x-spillway-replica"] == healthy.url
+    assert response.headers["x-spillway-replica"] == healthy.label
     assert retries(here) == before + 1
     assert (len(broken.requests), len(healthy.requests)) == (1, 1)
     assert broken.requests[0].body == healthy.requests[0].body

@@ -42,6 +42,11 @@ class FakeEngine:
         return f"http://127.0.0.1:{self.port}"
 
     @property
+    def label(self) -> str:
+        """The engine's name in headers, logs and metrics: its host and port."""
+        return f"127.0.0.1:{self.port}"
+
+    @property
     def open_connections(self) -> int:
         return len(self._connections)
 

@@ -79,6 +79,7 @@ class Exchange:
             raise PeerGoneError
         self._transport.write(data)
         self.request.sent += len(data)
+        await asyncio.sleep(0)  # lets the loop notice that the peer has left, however fast one writes
         await self._writable.wait()
         if self._gone.is_set():
             raise PeerGoneError

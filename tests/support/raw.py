@@ -145,6 +145,13 @@ class RawClient:
                 await self._receive()
         return self.received
 
+    async def read_bytes(self, count: int, seconds: float = 5.0) -> None:
+        """Reads until so many bytes have been received. Raises AssertionError if the connection ends first."""
+        async with asyncio.timeout(seconds):
+            while len(self.received) < count:
+                assert not self.ended, f"ended after {len(self.received)} bytes"
+                await self._receive()
+
     async def wait_closed(self, seconds: float = 5.0) -> None:
         """Waits for the other side to close. Raises TimeoutError."""
         async with asyncio.timeout(seconds):
