@@ -48,7 +48,7 @@ def proxy_target(proxy: Proxy, engines: Engines) -> Iterator[Target]:
     with running(command.argv, log, command.env) as child:
         wait_until(lambda: _completes(url), child, log)
         _check_stream(proxy.name, url)
-        yield Target(proxy.name, site.port, child.pid)
+        yield Target(proxy.name, site.port, child)
 
 
 @contextlib.contextmanager

@@ -1,5 +1,6 @@
 """One proxy under one kind of load, metered; and what follows from the loads together."""
 
+import subprocess
 import time
 from dataclasses import dataclass
 from statistics import median
@@ -29,19 +30,24 @@ PHASES = (WHOLE, STREAMED, PEAK)
 
 @dataclass(frozen=True)
 class Target:
-    """Something that answers completions: a proxy, or the engine by itself (no pid: only the client's view counts)."""
+    """Something that answers completions: a proxy, or, with no process, the engine by itself."""
 
     name: str
     port: int
-    pid: int | None
+    process: subprocess.Popen[bytes] | None
 
     def cpu_seconds(self) -> float:
         """CPU seconds of its process tree."""
-        return 0.0 if self.pid is None else meter.cpu_seconds(self.pid)
+        return 0.0 if self.process is None else meter.cpu_seconds(self.process.pid)
 
     def resident_mib(self) -> float:
         """Resident memory of its process tree in MiB."""
-        return 0.0 if self.pid is None else meter.resident_mib(self.pid)
+        return 0.0 if self.process is None else meter.resident_mib(self.process.pid)
+
+    def check_running(self) -> None:
+        """Raises RuntimeError if its process has ended."""
+        if self.process is not None and self.process.poll() is not None:
+            raise RuntimeError(f"{self.name} ended with {self.process.returncode} during the run")
 
 
 @dataclass(frozen=True)
@@ -67,12 +73,15 @@ class Sample:
 
 
 def sample(target: Target, engines: Engines, phase: Phase, seconds: float) -> Sample:
-    """Run one phase. Raises RuntimeError if the load cannot be run."""
+    """Run one phase. Raises RuntimeError if the load cannot be run or the target ends under it."""
     counted = engines.counters()
     machine, start = meter.machine_clock(), time.monotonic()
     target_cpu, engines_cpu, own_cpu = target.cpu_seconds(), engines.cpu_seconds(), time.process_time()
-    load = wrk.run(target.port, stream=phase.stream, connections=phase.connections, seconds=seconds * phase.share)
-    time.sleep(SETTLE_SECONDS)
+    try:
+        load = wrk.run(target.port, stream=phase.stream, connections=phase.connections, seconds=seconds * phase.share)
+        time.sleep(SETTLE_SECONDS)
+    finally:
+        target.check_running()
     used = target.cpu_seconds() - target_cpu
     ours = used + engines.cpu_seconds() - engines_cpu + time.process_time() - own_cpu + load.client_cpu
     wall, now = time.monotonic() - start, meter.machine_clock()
@@ -139,7 +148,7 @@ class Row:
 
 def summarise(target: Target, repeats: list[Repeat], memory_start: float) -> Row:
     """A target's row; reads its memory as it is now."""
-    proxied = target.pid is not None
+    proxied = target.process is not None
     samples = [sample for repeat in repeats for sample in repeat.samples]
     return Row(
         name=target.name,

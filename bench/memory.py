@@ -31,7 +31,7 @@ def memory_over_streams(
 ) -> MemoryCurve:
     """Load a fresh instance until the engines have finished `streams` streams; resident memory at each quarter.
 
-    Raises RuntimeError if the load ends before that.
+    Raises RuntimeError if the load or the proxy ends before that.
     """
     with proxy_target(proxy, engines) as target:
         points = [(0, target.resident_mib())]
@@ -41,6 +41,7 @@ def memory_over_streams(
         with load_running(argv) as load:
             while len(points) <= 4:
                 time.sleep(POLL_SECONDS)
+                target.check_running()
                 if load.poll() is not None:
                     raise RuntimeError(f"wrk ended with {load.returncode} before {streams} streams were through")
                 finished = (engines.counters() - before).streams

@@ -60,7 +60,7 @@ class Progress:
 
 def _describe(target: Target, phase: Phase, result: Sample) -> str:
     text = f"{target.name:14s} {phase.name:8s} {result.load.rate:7.0f}/s  p50 {result.load.p50_ms:7.2f} ms"
-    if target.pid is not None:
+    if target.process is not None:
         text += (
             f"  {result.cpu / max(1, result.served.requests) * 1e6:7.0f} µs CPU each, {result.utilisation:.2f} cores"
         )
