@@ -1,0 +1,121 @@
+"""The demo's gateway from outside: its configuration, and what it says of itself."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+import httpx
+import msgspec
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from gateway.demo.engines import MODEL_NAME
+
+HOST = "127.0.0.1"
+LOOK_SECONDS = 0.1
+SETTLE_SECONDS = 5.0
+
+
+class PoolStatus(msgspec.Struct):
+    """One pool in /status."""
+
+    inflight: int
+    limit: int | None
+    ready: int
+
+
+class ModelStatus(msgspec.Struct):
+    """One model in /status."""
+
+    name: str
+    pools: dict[str, PoolStatus]
+
+    @property
+    def inflight(self) -> dict[str, int]:
+        """Requests in flight by pool."""
+        return {name: pool.inflight for name, pool in self.pools.items()}
+
+
+class _Status(msgspec.Struct):
+    models: list[ModelStatus]
+
+
+def write_config(path: Path, *, port: int, engines: Mapping[str, str], threshold: int, slots: int) -> str:
+    """Writes the gateway's file and returns its URL. `engines`: each pool's URL; `slots`: what an engine serves at once."""
+    pools = {
+        pool: {"engine": "llamacpp", "max_inflight": slots, "discovery": {"static": [url]}}
+        for pool, url in engines.items()
+    }
+    policy = {"kind": "threshold", "mode": "spill", "threshold": threshold, "allow_pinning": True}
+    config = {
+        "listen": {"host": HOST, "port": port},
+        "models": [{"name": MODEL_NAME, "policy": policy, "pools": pools}],
+        "drain": {"delay_seconds": 0, "timeout_seconds": 3},
+    }
+    path.write_text(yaml.safe_dump(config, sort_keys=False))
+    return f"http://{HOST}:{port}"
+
+
+def is_ready(url: str) -> bool:
+    """Whether /ready says so."""
+    try:
+        return httpx.get(f"{url}/ready", trust_env=False, timeout=5).status_code == 200
+    except httpx.HTTPError:
+        return False
+
+
+class Observer:
+    """Looks at /status again and again, and keeps the most requests it saw in flight in each pool."""
+
+    def __init__(self, http: httpx.AsyncClient) -> None:
+        """`http` has the gateway's URL as its base."""
+        self._http = http
+        self.looks = 0
+        self.peak: dict[str, int] = {}
+        self.over_limit = 0
+        self.unanswered = 0
+
+    async def status(self) -> ModelStatus:
+        """The model's part of /status. Raises httpx.HTTPError or msgspec.DecodeError."""
+        response = (await self._http.get("/status")).raise_for_status()
+        return msgspec.json.decode(response.content, type=_Status).models[0]
+
+    async def watch(self) -> None:
+        """Looks until it is cancelled."""
+        while True:
+            try:
+                self._note(await self.status())
+            except httpx.HTTPError:
+                self.unanswered += 1
+            await asyncio.sleep(LOOK_SECONDS)
+
+    def _note(self, status: ModelStatus) -> None:
+        self.looks += 1
+        for name, pool in status.pools.items():
+            self.peak[name] = max(self.peak.get(name, 0), pool.inflight)
+            self.over_limit += pool.limit is not None and pool.inflight > pool.limit
+
+    async def settled(self) -> ModelStatus:
+        """The status once nothing is in flight, or after SETTLE_SECONDS as it is then.
+
+        A request's end is booked a moment after its client has seen it.
+        """
+        for _ in range(round(SETTLE_SECONDS / LOOK_SECONDS)):
+            if not any((await self.status()).inflight.values()):
+                break
+            await asyncio.sleep(LOOK_SECONDS)
+        return await self.status()
+
+    async def requests(self) -> dict[tuple[str, str], int]:
+        """spillway_requests_total by pool and status code. Raises httpx.HTTPError."""
+        return parse_requests((await self._http.get("/metrics")).raise_for_status().text)
+
+
+def parse_requests(text: str) -> dict[tuple[str, str], int]:
+    """spillway_requests_total by pool and status code, from a metrics page; zeros are left out."""
+    return {
+        (sample.labels["pool"], sample.labels["code"]): int(sample.value)
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.name == "spillway_requests_total" and sample.value
+    }
