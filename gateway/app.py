@@ -8,7 +8,7 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from gateway.api.auth import Keys
@@ -44,7 +44,7 @@ class Gateway:
         self._supervisor = Supervisor(connections, clock)
         self.models = Models(self._supervisor, clock)
         self.models.reconfigure(config.models)
-        self.metrics.registry.register(LoadCollector(self.models))
+        self.metrics.registry.register(LoadCollector(self.models, lambda: self._writer.dropped))
         self._relay = Relay(
             self.models,
             self._settings,
@@ -166,23 +166,22 @@ class Gateway:
 
     def _reloaded(self, result: ReloadResult) -> None:
         if result.outcome == "refused":
-            self.metrics.reloads.labels("refused").inc()
+            self.metrics.reloads.add(("refused",))
             self.metrics.config_valid.set(0)
             for problem in result.error.problems if result.error else ():
                 _log.error("configuration refused, the old one keeps serving: %s", problem)
             return
         self.metrics.config_valid.set(1)
         if result.outcome == "applied":
-            self.metrics.reloads.labels("applied").inc()
+            self.metrics.reloads.add(("applied",))
             _log.info("configuration applied, sha256 %s", result.loaded.digest if result.loaded else "")
 
 
 def _dispatch(relay: Relay, control: App) -> App:
-    async def application(scope: Message, receive: Receive, send: Send) -> None:
+    def application(scope: Message, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] == "http" and is_relayed(scope["path"]):
-            await relay(scope, receive, send)
-        else:
-            await control(scope, receive, send)
+            return relay(scope, receive, send)
+        return control(scope, receive, send)
 
     return application
 

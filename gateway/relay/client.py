@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any
+from typing import Any, Protocol
 
 from gateway.api.errors import ApiError
 from gateway.config import Limits
-from gateway.relay.drive import Driven, Waker
+from gateway.relay.drive import Driven, Waker, run
 
 Message = dict[str, Any]
 Receive = Callable[[], Coroutine[Any, Any, Message]]
@@ -15,6 +15,16 @@ App = Callable[[Any, Any, Any], Awaitable[None]]
 
 # A body slower than this on the whole is refused, however regularly it trickles.
 _BODY_BYTES_PER_SECOND = 1024
+
+
+class Connection(Protocol):
+    """The client's connection: tells of its loss at once, where ASGI would want a task that waits for it."""
+
+    on_lost: Callable[[], None] | None
+
+    def abort(self) -> None:
+        """Close at once."""
+        ...
 
 
 class ClientGoneError(Exception):
@@ -27,14 +37,12 @@ class Client:
     `started`: the head of a response has gone out.
     """
 
-    __slots__ = ("_abort", "_receive", "_watch", "gone", "send", "started", "waker")
+    __slots__ = ("_connection", "_receive", "gone", "send", "started", "waker")
 
     def __init__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """`receive` and `send` are ASGI's."""
+        """`receive` and `send` are ASGI's; the connection is `gateway.server`'s extension of it."""
         self._receive = receive
-        self._watch: Driven[Message] | None = None
-        extensions = scope.get("extensions") or {}
-        self._abort: Callable[[], None] | None = extensions.get("spillway.abort")
+        self._connection: Connection = scope["extensions"]["spillway.connection"]
         self.send = send
         self.waker = Waker()
         self.gone = False
@@ -53,13 +61,15 @@ class Client:
         size = 0
         started = 0.0
         while True:
-            reading = Driven(self._receive(), self.waker.wake)
-            if not reading.done:
+            reading = run(self._receive(), self.waker.wake)
+            if isinstance(reading, Driven):
                 loop = asyncio.get_running_loop()
                 started = started or loop.time()
                 patience = started + size / _BODY_BYTES_PER_SECOND + limits.body_seconds - loop.time()
                 await self._finish(reading, min(patience, limits.body_seconds))
-            message = reading.value
+                message = reading.value
+            else:
+                message = reading
             if message is None or message["type"] == "http.disconnect":
                 raise ClientGoneError
             part = message.get("body", b"")
@@ -71,20 +81,16 @@ class Client:
             parts.append(part)
 
     def watch(self) -> None:
-        """From now on notice when the client leaves. Call it once, after the body."""
-        self._watch = Driven(self._receive(), self._left)
-        if self._watch.done:
-            self._left()
+        """From now on notice when the client leaves."""
+        self._connection.on_lost = self._left
 
     def unwatch(self) -> None:
         """The response is about to be complete."""
-        if self._watch is not None:
-            self._watch.close()
+        self._connection.on_lost = None
 
     def abort(self) -> None:
         """Close the connection short, so that the client sees a response cut off rather than one that looks whole."""
-        if self._abort is not None:
-            self._abort()
+        self._connection.abort()
 
     def _left(self) -> None:
         self.gone = True

@@ -9,16 +9,16 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
-_NOTHING = object()
 
 
-def run(coroutine: Coroutine[Any, Any, T], on_done: Callable[[], None]) -> "Driven[T] | None":
-    """Run a coroutine to its end if it does not wait, and return None; else carry it on and return what to look at."""
+def run(coroutine: Coroutine[Any, Any, T], on_done: Callable[[], None]) -> "T | Driven[T]":
+    """Run a coroutine to its end and return its value if it does not wait; else carry it on and return its state."""
     try:
         waited = coroutine.send(None)
-    except StopIteration:
-        return None
-    return Driven(coroutine, on_done, waited)
+    except StopIteration as stop:
+        value: T = stop.value
+        return value
+    return Driven(coroutine, waited, on_done)
 
 
 class Driven(Generic[T]):
@@ -30,19 +30,15 @@ class Driven(Generic[T]):
 
     __slots__ = ("_closed", "_coroutine", "_on_done", "done", "error", "value")
 
-    def __init__(self, coroutine: Coroutine[Any, Any, T], on_done: Callable[[], None], waited: Any = _NOTHING) -> None:
-        """Start it, or carry on from what it `waited` for. `on_done` runs only if it ends after this has returned."""
+    def __init__(self, coroutine: Coroutine[Any, Any, T], waited: Any, on_done: Callable[[], None]) -> None:
+        """Use `run`. `waited` is what the coroutine waits for; `on_done` runs when it has ended."""
         self._coroutine = coroutine
-        self._on_done: Callable[[], None] | None = None
+        self._on_done = on_done
         self._closed = False
         self.done = False
         self.value: T | None = None
         self.error: BaseException | None = None
-        if waited is _NOTHING:
-            self._step()
-        else:
-            self._wait_for(waited)
-        self._on_done = on_done
+        self._wait_for(waited)
 
     def close(self) -> None:
         """Give it up where it waits. `on_done` will not run."""
@@ -63,8 +59,7 @@ class Driven(Generic[T]):
             self._wait_for(waited)
             return
         self.done = self._closed = True
-        if self._on_done is not None:
-            self._on_done()
+        self._on_done()
 
     def _wait_for(self, waited: Any) -> None:
         if waited is None:

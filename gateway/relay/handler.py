@@ -184,8 +184,7 @@ class Relay:
         attempts = len(onward.tried)
         if attempts < self._budget.settings.attempts and call.model.could_admit(onward) and self._budget.spend():
             call.record.retries += 1
-            metrics = self._telemetry.metrics
-            metrics.of(metrics.retries, call.record.model, grant.pool.role, failure.kind).inc()
+            self._telemetry.metrics.retries.add((call.record.model, grant.pool.role, failure.kind))
             return True
         if failure.error:
             raise failure.error
@@ -198,8 +197,7 @@ class Relay:
 
     def _broke(self, record: Record, grant: Grant, error: str) -> None:
         record.ended, record.error = "broken", error
-        metrics = self._telemetry.metrics
-        metrics.of(metrics.broken, record.model, record.pool).inc()
+        self._telemetry.metrics.broken.add((record.model, record.pool))
         self._blame(grant)
 
     def _own_headers(self, call: Call, grant: Grant) -> list[tuple[bytes, bytes]]:
@@ -215,14 +213,12 @@ class Relay:
 
     def _note(self, record: Record, grant: Grant) -> None:
         record.pool, record.replica, record.reason = grant.pool.role, grant.replica.label, grant.reason
-        metrics = self._telemetry.metrics
-        metrics.of(metrics.decisions, record.model, record.pool, grant.reason).inc()
+        self._telemetry.metrics.decisions.add((record.model, record.pool, grant.reason))
 
     def _cancelled(self, record: Record) -> None:
         phase = record.ended.removeprefix("cancelled_")
         record.status = record.status or CLIENT_GONE
-        metrics = self._telemetry.metrics
-        metrics.of(metrics.cancelled, phase).inc()
+        self._telemetry.metrics.cancelled.add((phase,))
 
 
 async def _send_error(client: Client, error: ApiError, rid: bytes, *, closing: bool) -> None:

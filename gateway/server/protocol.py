@@ -1,9 +1,9 @@
 """uvicorn's HTTP protocol with what it leaves open: bounds on the size and the time of a request's head, errors in
-OpenAI's shape, and a way for the application to cut a connection short.
+OpenAI's shape, head and first body bytes in one packet, and a handle on the connection for the application.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
@@ -12,7 +12,10 @@ from gateway.config import Limits
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """One client connection. `limits` and `refused` are set on a subclass by `bounded_protocol`."""
+    """One client connection. `limits` and `refused` are set on a subclass by `bounded_protocol`.
+
+    The application finds it as the ASGI extension `spillway.connection`: it may set `on_lost`, and call `abort`.
+    """
 
     limits: Callable[[], Limits]
     refused: Callable[[int], None]
@@ -23,34 +26,47 @@ class BoundedProtocol(HttpToolsProtocol):
         self._head_bytes = 0
         self._refusal: tuple[int, str, str] | None = None
         self.head_since: float | None = None
+        self.on_lost: Callable[[], None] | None = None
+
+    def abort(self) -> None:
+        """Close at once, dropping what is not sent: the client sees a response cut off."""
+        self.transport.abort()
 
     def connection_made(self, transport: Any) -> None:
         """See asyncio.Protocol. A client that sends nothing is as slow as one that trickles."""
         self.head_since = self.loop.time()
         super().connection_made(transport)
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See asyncio.Protocol."""
+        super().connection_lost(exc)
+        if self.on_lost is not None:
+            self.on_lost()
+
+    def data_received(self, data: bytes) -> None:
+        """See asyncio.Protocol."""
+        self._head_bytes += len(data)
+        super().data_received(data)
+        if self.head_since is not None and self._head_bytes > type(self).limits().header_bytes:
+            self._refuse_size()
+
     def on_message_begin(self) -> None:
         """See httptools."""
         super().on_message_begin()
-        self._head_bytes = 0
         self.head_since = self.loop.time()
-        extensions: dict[str, Any] = {"spillway.abort": self._abort}
+        extensions: dict[str, Any] = {"spillway.connection": self}
         self.scope["extensions"] = extensions
-
-    def on_url(self, url: bytes) -> None:
-        """See httptools."""
-        self._count(len(url))
-        super().on_url(url)
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """See httptools."""
-        self._count(len(name) + len(value))
-        super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """See httptools."""
+        most = type(self).limits().header_bytes
+        if self._head_bytes > most and sum(len(name) + len(value) for name, value in self.headers) > most:
+            self._refuse_size()
+            raise ValueError("request headers too large")
         self.head_since = None
+        self._head_bytes = 0
         super().on_headers_complete()
+        self.cycle.transport = cast("Any", _HeadWithBody(self.transport))
 
     def overdue(self, now: float) -> bool:
         """Whether the head of a request has been awaited for too long."""
@@ -59,19 +75,24 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def time_out(self) -> None:
         """Refuse a head that comes too slowly; a connection that never began one is just closed."""
+        if self._head_bytes == 0:
+            self.head_since = None
+            self.transport.close()
+        else:
+            self._refuse(408, "The request's headers came too slowly. Send them without pauses.", "request_timeout")
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what can't be parsed and close."""
+        self._refuse(400, f"{msg} Send HTTP/1.1.", "invalid_http")
+
+    def _refuse_size(self) -> None:
+        most = type(self).limits().header_bytes
+        self._refuse(431, f"The request's headers are larger than {most} bytes. Send less.", "headers_too_large")
+
+    def _refuse(self, status: int, message: str, code: str) -> None:
         self.head_since = None
         if self.transport.is_closing():
             return
-        if self._head_bytes == 0:
-            self.transport.close()
-            return
-        self._refusal = (408, "The request's headers came too slowly. Send them without pauses.", "request_timeout")
-        self.send_400_response("")
-
-    def send_400_response(self, msg: str) -> None:
-        """Answer what can't be parsed, or was refused by `_count`, and close."""
-        status, message, code = self._refusal or (400, f"{msg} Send HTTP/1.1.", "invalid_http")
-        self.head_since = None
         type(self).refused(status)
         if self.cycle is not None and not self.cycle.response_complete:
             self.transport.abort()  # a response is under way: nothing may be written into it
@@ -81,16 +102,35 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport.write(STATUS_LINE[status] + head + body)
         self.transport.close()
 
-    def _count(self, size: int) -> None:
-        self._head_bytes += size
-        most = type(self).limits().header_bytes
-        if self._head_bytes > most:
-            message = f"The request's headers are larger than {most} bytes. Send less."
-            self._refusal = (431, message, "headers_too_large")
-            raise ValueError(message)
 
-    def _abort(self) -> None:
-        self.transport.abort()
+class _HeadWithBody:
+    """A transport for one response: holds the head until what follows it, then steps aside.
+
+    uvicorn writes them apart, which costs a system call and a packet for each response.
+    """
+
+    def __init__(self, transport: Any) -> None:
+        self._transport = transport
+        self._head = b""
+        self.is_closing: Callable[[], bool] = transport.is_closing
+        self.write: Callable[[bytes], None] = self._first_write
+
+    def close(self) -> None:
+        if self._head:
+            self._transport.write(self._head)
+        self._transport.close()
+
+    def _first_write(self, data: bytes) -> None:
+        if data.startswith(b"HTTP/1.1 100 "):
+            self._transport.write(data)
+            return
+        self._head = data
+        self.write = self._second_write
+
+    def _second_write(self, data: bytes) -> None:
+        head, self._head = self._head, b""
+        self.write = self._transport.write
+        self._transport.write(head + data)
 
 
 def bounded_protocol(limits: Callable[[], Limits], refused: Callable[[int], None]) -> type[BoundedProtocol]:

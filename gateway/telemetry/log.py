@@ -1,12 +1,13 @@
 """Structured logs on standard output: one JSON object a line."""
 
-import datetime
 import json
 import logging
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable
+from functools import lru_cache
 from queue import SimpleQueue
 
 _FLUSH_SECONDS = 0.2
@@ -15,7 +16,13 @@ _BUFFERED_LINES = 20_000
 
 def timestamp() -> str:
     """Now, as RFC 3339 in UTC with milliseconds."""
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
+    second, fraction = divmod(time.time(), 1)
+    return f"{_date_and_time(int(second))}.{int(fraction * 1000):03d}Z"
+
+
+@lru_cache(maxsize=2)
+def _date_and_time(second: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
 
 
 class JsonFormatter(logging.Formatter):

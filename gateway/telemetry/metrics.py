@@ -1,18 +1,15 @@
 """Prometheus metrics. Counters and histograms are fed once a request; gauges are read when scraped."""
 
-from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.core import GaugeMetricFamily, Metric
-from prometheus_client.metrics import MetricWrapperBase
+from prometheus_client import CollectorRegistry, Gauge
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
 from gateway.models import Model
-
-M = TypeVar("M", bound=MetricWrapperBase)
+from gateway.telemetry.tables import CounterTable, HistogramTable
 
 _TTFT = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1, 1.5, 2.5, 5, 10, 20, 40, 80, 120)
 _INTER_TOKEN = (0.001, 0.0025, 0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1, 2)
@@ -29,108 +26,95 @@ class Metrics:
         ProcessCollector(registry=registry)
         PlatformCollector(registry=registry)
         where = ("model", "pool")
-        self.requests = Counter(
+        self.requests = CounterTable(
             "spillway_requests",
             "Requests ended, by status code; 499: the client went away first.",
             (*where, "code"),
             registry=registry,
         )
-        self.decisions = Counter(
+        self.decisions = CounterTable(
             "spillway_route_decisions",
             "Placements, by pool and reason; a retried request is placed again.",
             (*where, "reason"),
             registry=registry,
         )
-        self.ttft = Histogram(
+        self.ttft = HistogramTable(
             "spillway_ttft_seconds",
             "From the request's arrival to the first byte of the engine's body, queueing and retries included.",
             where,
-            buckets=_TTFT,
+            _TTFT,
             registry=registry,
         )
-        self.inter_token = Histogram(
+        self.inter_token = HistogramTable(
             "spillway_inter_token_seconds",
             "Mean time between tokens of one stream: first to last byte over tokens less one.",
             where,
-            buckets=_INTER_TOKEN,
+            _INTER_TOKEN,
             registry=registry,
         )
-        self.duration = Histogram(
+        self.duration = HistogramTable(
             "spillway_request_duration_seconds",
             "From the request's arrival to its end.",
             where,
-            buckets=_DURATION,
+            _DURATION,
             registry=registry,
         )
-        self.tokens = Counter(
+        self.tokens = CounterTable(
             "spillway_tokens",
             "Tokens by kind: prompt, completion as the engine counted them; completion_estimated, one for each event, "
             "of streams that ended before the engine could say.",
             (*where, "kind"),
             registry=registry,
         )
-        self.retries = Counter(
+        self.retries = CounterTable(
             "spillway_retries",
             "Attempts repeated before the first byte, by the pool that failed and why.",
             (*where, "reason"),
             registry=registry,
         )
-        self.cancelled = Counter(
+        self.cancelled = CounterTable(
             "spillway_cancelled",
             "Requests whose client went away, by phase: body, queued, before_first_byte, streaming.",
             ("phase",),
             registry=registry,
         )
-        self.broken = Counter(
+        self.broken = CounterTable(
             "spillway_broken_responses",
             "Responses that an engine broke off after the first byte.",
             where,
             registry=registry,
         )
-        self.overhead = Histogram(
+        self.overhead = HistogramTable(
             "spillway_relay_overhead_seconds",
             "The gateway's own share before the engine has the request: body read to request sent, less queueing, "
             "connecting and failed attempts.",
             where,
-            buckets=_OVERHEAD,
+            _OVERHEAD,
             registry=registry,
         )
-        self.log_dropped = Counter(
-            "spillway_log_lines_dropped",
-            "Access log lines lost because standard output was not read.",
-            registry=registry,
-        )
-        self.reloads = Counter(
+        self.reloads = CounterTable(
             "spillway_config_reloads",
             "Configuration files taken over (applied) or not (refused).",
             ("result",),
             registry=registry,
         )
         for result in ("applied", "refused"):
-            self.reloads.labels(result)
+            self.reloads.add((result,), 0)
         self.config_valid = Gauge(
             "spillway_config_last_reload_successful",
             "1 while the file on disk is the one being served, 0 after a refused one.",
             registry=registry,
         )
         self.config_valid.set(1)
-        self._children: dict[tuple[object, ...], MetricWrapperBase] = {}
-
-    def of(self, metric: M, *labels: str) -> M:
-        """The child for these label values, without prometheus_client's lock and string work on each call."""
-        key = (metric, labels)
-        child = self._children.get(key)
-        if child is None:
-            child = self._children[key] = metric.labels(*labels)
-        return child  # type: ignore[return-value]
 
 
 class LoadCollector(Collector):
     """Gauges of the load, computed from the models when scraped: the hot path sets none."""
 
-    def __init__(self, models: Iterable[Model]) -> None:
-        """`models` is iterated at each scrape."""
+    def __init__(self, models: Iterable[Model], lines_dropped: Callable[[], int]) -> None:
+        """`models` is iterated, and `lines_dropped` asked, at each scrape."""
         self._models = models
+        self._lines_dropped = lines_dropped
 
     def collect(self) -> Iterator[Metric]:
         """See prometheus_client."""
@@ -163,4 +147,9 @@ class LoadCollector(Collector):
                 ready.add_metric(labels, len(pool.ready))
                 for replica in pool.replicas.values():
                     replica_inflight.add_metric((*labels, replica.label), replica.inflight)
-        return iter((inflight, limit, ready, replica_inflight, depth, high))
+        dropped = CounterMetricFamily(
+            "spillway_log_lines_dropped",
+            "Access log lines lost because standard output was not read.",
+            value=self._lines_dropped(),
+        )
+        return iter((inflight, limit, ready, replica_inflight, depth, high, dropped))

@@ -45,34 +45,32 @@ class Telemetry:
     def finish(self, record: Record) -> None:
         """Count the request and write its line."""
         now = self._clock()
-        of, metrics = self.metrics.of, self.metrics
         where = (record.model, record.pool)
-        of(metrics.requests, *where, str(record.status)).inc()
+        self.metrics.requests.add((*where, str(record.status)))
         if record.pool != NONE:
-            self._observe(record, now)
+            self._observe(record, where, now)
         if self.access_log is not None:
             self.access_log.write(self._line(record, now))
 
     def refused(self, status: int) -> None:
         """Count what was refused before it was a request: unreadable, oversized or overdue headers."""
-        self.metrics.of(self.metrics.requests, NONE, NONE, str(status)).inc()
+        self.metrics.requests.add((NONE, NONE, str(status)))
 
-    def _observe(self, record: Record, now: float) -> None:
-        of, metrics = self.metrics.of, self.metrics
-        where = (record.model, record.pool)
-        of(metrics.duration, *where).observe(now - record.started)
-        of(metrics.overhead, *where).observe(record.overhead)
-        if record.first_byte:
-            of(metrics.ttft, *where).observe(record.first_byte - record.started)
-        tokens, kind = record.completion_tokens, "completion"
-        if tokens is None and record.events:
-            tokens, kind = record.events, "completion_estimated"
+    def _observe(self, record: Record, where: tuple[str, str], now: float) -> None:
+        metrics, first = self.metrics, record.first_byte
+        metrics.duration.observe(where, now - record.started)
+        metrics.overhead.observe(where, record.overhead)
+        if first:
+            metrics.ttft.observe(where, first - record.started)
         if record.prompt_tokens:
-            of(metrics.tokens, *where, "prompt").inc(record.prompt_tokens)
+            metrics.tokens.add((*where, "prompt"), record.prompt_tokens)
+        tokens, kind = record.completion_tokens, "completion"
+        if tokens is None:
+            tokens, kind = record.events, "completion_estimated"
         if tokens:
-            of(metrics.tokens, *where, kind).inc(tokens)
+            metrics.tokens.add((*where, kind), tokens)
             if record.stream and tokens > 1:
-                of(metrics.inter_token, *where).observe((now - record.first_byte) / (tokens - 1))
+                metrics.inter_token.observe(where, (now - first) / (tokens - 1))
 
     def _line(self, record: Record, now: float) -> bytes:
         first = record.first_byte

@@ -1,0 +1,70 @@
+"""Counters and histograms for the hot path: a dictionary lookup and an addition, exposed through prometheus-client.
+
+prometheus-client's own take a lock and several calls for each update, 2 to 3 µs here: with the dozen updates a request
+makes, a quarter of its cost. These are for one thread, the event loop's.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+
+from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector, CollectorRegistry
+from prometheus_client.utils import floatToGoString
+
+Labels = tuple[str, ...]
+
+
+class CounterTable(Collector):
+    """A counter by label values. The name is without `_total`."""
+
+    def __init__(self, name: str, help_text: str, labels: Labels, registry: CollectorRegistry) -> None:
+        """Register it."""
+        self._name, self._help, self._labels = name, help_text, labels
+        self._values: dict[Labels, float] = {}
+        registry.register(self)
+
+    def add(self, labels: Labels, amount: float = 1) -> None:
+        """Count."""
+        self._values[labels] = self._values.get(labels, 0) + amount
+
+    def collect(self) -> Iterator[Metric]:
+        """See prometheus_client."""
+        family = CounterMetricFamily(self._name, self._help, labels=self._labels)
+        for labels, value in self._values.items():
+            family.add_metric(labels, value)
+        yield family
+
+
+class HistogramTable(Collector):
+    """A histogram by label values, with these upper bounds (inclusive, as Prometheus has it) and infinity."""
+
+    def __init__(
+        self, name: str, help_text: str, labels: Labels, bounds: Sequence[float], registry: CollectorRegistry
+    ) -> None:
+        """Register it."""
+        self._name, self._help, self._labels = name, help_text, labels
+        self._bounds = tuple(bounds)
+        self._names = [*map(floatToGoString, bounds), "+Inf"]
+        self._counts: dict[Labels, list[int]] = {}
+        self._sums: dict[Labels, float] = {}
+        registry.register(self)
+
+    def observe(self, labels: Labels, value: float) -> None:
+        """Count a value."""
+        counts = self._counts.get(labels)
+        if counts is None:
+            counts = self._counts[labels] = [0] * len(self._names)
+            self._sums[labels] = 0.0
+        counts[bisect_left(self._bounds, value)] += 1
+        self._sums[labels] += value
+
+    def collect(self) -> Iterator[Metric]:
+        """See prometheus_client."""
+        family = HistogramMetricFamily(self._name, self._help, labels=self._labels)
+        for labels, counts in self._counts.items():
+            seen, buckets = 0, []
+            for name, count in zip(self._names, counts, strict=True):
+                seen += count
+                buckets.append((name, seen))
+            family.add_metric(labels, buckets, self._sums[labels])
+        yield family
