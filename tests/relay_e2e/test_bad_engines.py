@@ -55,12 +55,10 @@ async def counted(here: Site, sent: bytes) -> Response:
     """Sends, and checks that exactly this request was counted under its status, and that nothing stays in flight."""
     before = here.gateway.metrics()
     response = await exchange(here.gateway.port, sent)
+    name, code = "spillway_requests_total", str(response.status)
+    await here.gateway.counted(name, before.total(name) + 1)
+    assert here.gateway.metrics().total(name, code=code) == before.total(name, code=code) + 1, response
     await here.gateway.assert_idle()
-    after = here.gateway.metrics()
-    name = "spillway_requests_total"
-    assert after.total(name) == before.total(name) + 1
-    code = str(response.status)
-    assert after.total(name, code=code) == before.total(name, code=code) + 1
     return response
 
 

@@ -26,6 +26,8 @@ from tests.support.threads import EngineThread
 # Replicas stay in their pool whatever they do, so that every request finds the broken one.
 STUBBORN = {"health": {"interval": 600.0, "eject_after": 10_000, "unhealthy_after": 10_000}}
 
+UNANSWERED = (BEFORE_FIRST_BYTE["close before head"], BEFORE_FIRST_BYTE["reset before head"])
+
 
 def stubborn(fast: list[FakeEngine], plain: list[FakeEngine], **sections: Any) -> Any:
     return config(fake_model(fast, plain, pool=STUBBORN), **sections)
@@ -70,8 +72,13 @@ async def test_another_replica_answers(here: Site, behaviour: Behaviour, stream:
     assert placed(response) == ("speculative", "failover")
     assert response.headers["x-spillway-replica"] == healthy.label
     assert retries(here) == before + 1
-    assert (len(broken.requests), len(healthy.requests)) == (1, 1)
-    assert broken.requests[0].body == healthy.requests[0].body
+    # Closed unanswered on a connection used before: perhaps only that connection was stale, so it gets one more chance.
+    stale = broken.requests[0].turn > 0 and behaviour in (
+        BEFORE_FIRST_BYTE["close before head"],
+        BEFORE_FIRST_BYTE["reset before head"],
+    )
+    assert (len(broken.requests), len(healthy.requests)) == (2 if stale else 1, 1)
+    assert {request.body for request in broken.requests} == {healthy.requests[0].body}
     await here.gateway.assert_idle()
 
 
@@ -110,7 +117,8 @@ async def test_when_all_fail_the_last_failure_is_told(here: Site) -> None:
         response = await client.post(CHAT, json=chat())
     assert response.status_code == 502
     assert response.json()["error"]["message"]
-    assert [len(engine.requests) for engine in here.engines] == [1, 1, 1], "each once"
+    fresh = [[one for one in engine.requests if one.turn == 0] for engine in here.engines]
+    assert [len(requests) for requests in fresh] == [1, 1, 1], "each once, stale connections aside"
     await here.gateway.assert_idle()
 
 

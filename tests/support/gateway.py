@@ -146,6 +146,13 @@ class Gateway:
                 raise AssertionError(await asyncio.to_thread(describe or self.status))
             await asyncio.sleep(0.02)
 
+    async def counted(self, name: str, wanted: float, **labels: str) -> None:
+        """Waits for a metric's total: requests are counted just after their clients have been answered."""
+        await self.eventually(
+            lambda: self.metrics().total(name, **labels) == wanted,
+            describe=lambda: f"{name} {labels} is not {wanted}: {self.metrics().series(name)}",
+        )
+
     async def log_line(self, request_id: str, seconds: float = 3.0) -> dict[str, Any]:
         """The access log's line of a request. Raises AssertionError when none comes."""
         found: list[dict[str, Any]] = []
