@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 
 from gateway import __version__
 from gateway.api.auth import Keys
-from gateway.api.errors import ApiError
+from gateway.api.errors import ApiError, unknown_model
 from gateway.api.listing import list_models
 from gateway.api.status import describe
 from gateway.models import Models
@@ -49,6 +49,14 @@ def public_app(control: Control) -> FastAPI:
     async def models(request: Request) -> dict[str, Any]:
         control.keys().check(dict(request.headers.raw))
         return list_models(control.models, control.started)
+
+    @app.get("/v1/models/{name:path}")
+    async def model(name: str, request: Request) -> dict[str, Any]:
+        control.keys().check(dict(request.headers.raw))
+        for entry in list_models(control.models, control.started)["data"]:
+            if entry["id"] == name:
+                return dict(entry)
+        raise unknown_model(name, control.models.names)
 
     return app
 

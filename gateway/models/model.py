@@ -137,7 +137,9 @@ class Model:
         policy = self.config.policy
         pinned = policy.pool if policy.kind == "pinned" else ask.pinned
         if ask.failed:
-            return fail_over(load, ask.failed, pinned=pinned is not None)
+            spills = policy.kind == "threshold" and policy.mode == "spill" and ask.failed == "speculative"
+            ceiling = limit(load, policy.threshold) if spills and policy.kind == "threshold" else None
+            return fail_over(load, ask.failed, pinned=pinned is not None, ceiling=ceiling)
         if policy.kind == "pinned" or pinned:
             return pin(load, pinned or ask.pinned or "baseline")
         if policy.mode == "spill":

@@ -15,6 +15,8 @@ from gateway.pools.replica import Replica
 
 _log = logging.getLogger(__name__)
 _MODELS_SECONDS = 60.0
+# However many requests fail at once, a replica is not probed more often than this.
+_LEAST_PAUSE = 0.1
 
 
 class Traffic(Protocol):
@@ -52,7 +54,8 @@ class Prober:
         """Probe at once, then every `health.interval` seconds give or take a fifth."""
         while True:
             await self._probe()
-            pause = self._replica.health.settings.interval * random.uniform(0.8, 1.2)
+            await asyncio.sleep(_LEAST_PAUSE)
+            pause = self._replica.health.settings.interval * random.uniform(0.8, 1.2) - _LEAST_PAUSE
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     await self._hurry.wait()

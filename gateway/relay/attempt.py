@@ -169,9 +169,8 @@ class Attempt:
             await client.waker.wait()
 
     def _count(self, exchange: Exchange) -> None:
-        record, stream = self._call.record, exchange.stream
-        tokens = read_tokens(stream.withheld or stream.recent if stream else exchange.tail)
-        record.prompt_tokens, record.completion_tokens = tokens
+        record = self._call.record
+        record.prompt_tokens, record.completion_tokens = read_tokens(exchange.tail)
         record.events = exchange.events
 
 

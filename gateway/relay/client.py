@@ -97,9 +97,12 @@ class Client:
         self.waker.wake()
 
     async def _finish(self, reading: Driven[Message], seconds: float) -> None:
-        timer = asyncio.get_running_loop().call_later(max(seconds, 0), self.waker.wake)
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + seconds
+        timer = loop.call_later(max(seconds, 0), self.waker.wake)
         try:
-            await self.waker.wait()
+            while not reading.done and loop.time() < deadline:
+                await self.waker.wait()
         finally:
             timer.cancel()
             if not reading.done:

@@ -39,7 +39,7 @@ _RELAYED_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 def is_relayed(path: str) -> bool:
     """Whether this path belongs to the relay rather than to the control plane."""
-    return (path.startswith("/v1/") and path != "/v1/models") or path == "/generate"
+    return path == "/generate" or (path.startswith("/v1/") and path != "/v1/models" and path[:11] != "/v1/models/")
 
 
 def find_endpoint(path: str, method: str) -> Endpoint:

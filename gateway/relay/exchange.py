@@ -20,6 +20,7 @@ class Exchange:
     """Sink of one response. Invariant: bytes leave in the order they came, through `_push` or `deliver`, never both."""
 
     __slots__ = (
+        "_before",
         "_blocked",
         "_direct",
         "_idle",
@@ -27,6 +28,7 @@ class Exchange:
         "_paused",
         "_pending",
         "_pending_bytes",
+        "_tail",
         "client",
         "connection",
         "ended",
@@ -39,7 +41,6 @@ class Exchange:
         "sent",
         "status",
         "stream",
-        "tail",
     )
 
     def __init__(self, connection: EngineConnection, client: Client, lease: Lease, now: Callable[[], float]) -> None:
@@ -54,7 +55,7 @@ class Exchange:
         self.stream: EventStream | None = None
         self.first_byte = 0.0
         self.events = 0
-        self.tail = b""
+        self._before = self._tail = b""
         self.ended = False
         self.error: EngineError | None = None
         self._pending: list[bytes] = []
@@ -69,6 +70,11 @@ class Exchange:
     def answering(self) -> bool:
         """Whether the body has begun, or the response is over: the moment to decide between passing on and retrying."""
         return self.first_byte > 0 or self.ended or self.error is not None
+
+    @property
+    def tail(self) -> bytes:
+        """The last bytes of the body: those of the last two reads, in which the token counts stand."""
+        return self.stream.tail if self.stream else self._before + self._tail
 
     # Sink
 
@@ -113,6 +119,8 @@ class Exchange:
                 if not self._blocked.done:
                     await client.waker.wait()
                     continue
+                if self._blocked.error is not None:
+                    raise self._blocked.error
                 self._blocked = None
             data = self._take()
             over = self.ended
@@ -163,7 +171,7 @@ class Exchange:
 
     def _filter(self, data: bytes) -> bytes:
         if self.stream is None:
-            self.tail = data
+            self._before, self._tail = self._tail, data
             return data
         self.events += data.count(b"data:")
         return self.stream.feed(data)

@@ -64,7 +64,7 @@ class Relay:
         """See ASGI, scope `http`."""
         headers = dict(scope["headers"])
         rid = request_id(headers.get(b"x-request-id"))
-        record = Record(id=rid.decode(), path=scope["path"], started=self._clock())
+        record = Record(id=rid.decode(), path=scope["path"][:256], started=self._clock())
         client = Client(scope, receive, send)
         try:
             await self._serve(scope, headers, client, record, rid)

@@ -29,20 +29,19 @@ class EventStream:
     event can be appended when the engine breaks off. Nothing is changed, reordered or lost, the withheld event aside.
     """
 
-    __slots__ = ("_held", "_torn", "_withhold", "recent", "withheld")
+    __slots__ = ("_before", "_held", "_recent", "_torn", "_withheld", "_withhold")
 
     def __init__(self, *, withhold_usage: bool) -> None:
         """`withhold_usage`: the client did not ask for the usage event, we did."""
         self._withhold = withhold_usage
         self._held = b""
         self._torn: bytes | None = None
-        self.recent = b""
-        self.withheld = b""
+        self._before = self._recent = self._withheld = b""
 
     def feed(self, data: bytes) -> bytes:
         """Return what may go on now; the beginning of an event waits for its end."""
         if not self._held and self._torn is None and data.endswith(_BOUNDARIES):
-            self.recent = data
+            self._before, self._recent = self._recent, data
             if not self._withhold or _USAGE_KEY not in data:
                 return data
             return self._without_usage(data)
@@ -52,6 +51,11 @@ class EventStream:
         """Return what is left at the end of the stream."""
         held, self._held = self._held, b""
         return held
+
+    @property
+    def tail(self) -> bytes:
+        """Where the token counts stand: the withheld usage event, else the last events ([DONE] may come by itself)."""
+        return self._withheld or self._before + self._recent
 
     @property
     def torn(self) -> bool:
@@ -72,7 +76,7 @@ class EventStream:
         cut = max(joined.rfind(mark) + len(mark) if mark in joined else 0 for mark in _BOUNDARIES)
         whole, self._held = joined[:cut], joined[cut:]
         if whole:
-            self.recent = whole
+            self._before, self._recent = self._recent, whole
             if self._withhold and _USAGE_KEY in whole:
                 whole = self._without_usage(whole)
         if len(self._held) > _HELD_BYTES:
@@ -88,7 +92,7 @@ class EventStream:
             event = events[start : boundary.end()]
             start = boundary.end()
             if _USAGE_KEY in event and _is_usage_event(event):
-                self.withheld = event
+                self._withheld = event
             else:
                 kept.append(event)
         return b"".join(kept)

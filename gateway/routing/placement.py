@@ -28,14 +28,22 @@ def pin(load: ModelLoad, role: Role) -> Placement:
     return _refusal(pool)
 
 
-def fail_over(load: ModelLoad, role: Role, *, pinned: bool) -> Placement:
-    """Place a request again after an attempt on `role` failed: the same pool first, then (unless pinned) the other."""
-    same, second = load.pool(role), None if pinned else load.pool(other(role))
-    if same and same.has_room:
-        return Choice(role, Reason.FAILOVER)
-    if second and second.has_room:
-        return Choice(other(role), Reason.FAILOVER)
-    return _refusal(same, second)
+def fail_over(load: ModelLoad, role: Role, *, pinned: bool, ceiling: int | None = None) -> Placement:
+    """Place a request again after an attempt on `role` failed: the same pool first, then (unless pinned) the other.
+
+    With `ceiling`, a pool that holds so many already comes second: the replica that failed took its share of the
+    limit along, and those left must not take on its load as well.
+    """
+    if pinned:
+        placement = pin(load, role)
+        return Choice(role, Reason.FAILOVER) if isinstance(placement, Choice) else placement
+    same = load.pool(role)
+    full = ceiling is not None and same is not None and same.inflight >= ceiling
+    for candidate in (other(role), role) if full else (role, other(role)):
+        pool = load.pool(candidate)
+        if pool and pool.has_room:
+            return Choice(candidate, Reason.FAILOVER)
+    return _refusal(*load)
 
 
 def _refusal(*pools: PoolLoad | None) -> Refusal:

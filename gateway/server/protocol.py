@@ -2,6 +2,7 @@
 OpenAI's shape, head and first body bytes in one packet, and a handle on the connection for the application.
 """
 
+import asyncio
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
@@ -9,6 +10,8 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from gateway.api.errors import error_body
 from gateway.config import Limits
+
+_LINGER_SECONDS = 5.0
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -24,13 +27,26 @@ class BoundedProtocol(HttpToolsProtocol):
         """See uvicorn."""
         super().__init__(*args, **kwargs)
         self._head_bytes = 0
-        self._refusal: tuple[int, str, str] | None = None
+        self._lingering: asyncio.TimerHandle | None = None
         self.head_since: float | None = None
         self.on_lost: Callable[[], None] | None = None
 
     def abort(self) -> None:
         """Close at once, dropping what is not sent: the client sees a response cut off."""
         self.transport.abort()
+
+    def close_gently(self) -> None:
+        """Close after a response that came before the end of the request's body.
+
+        Closing with unread bytes resets the connection, and the client may never see the response: so stop writing, and
+        read on for a while without looking (as nginx's lingering_close).
+        """
+        if self.cycle is None or not self.cycle.more_body or not self.transport.can_write_eof():
+            self.transport.close()
+        elif self._lingering is None and not self.transport.is_closing():
+            self._lingering = self.loop.call_later(_LINGER_SECONDS, self.transport.abort)
+            self.transport.write_eof()
+            self.flow.resume_reading()
 
     def connection_made(self, transport: Any) -> None:
         """See asyncio.Protocol. A client that sends nothing is as slow as one that trickles."""
@@ -40,11 +56,15 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """See asyncio.Protocol."""
         super().connection_lost(exc)
+        if self._lingering is not None:
+            self._lingering.cancel()
         if self.on_lost is not None:
             self.on_lost()
 
     def data_received(self, data: bytes) -> None:
         """See asyncio.Protocol."""
+        if self._lingering is not None:
+            return
         self._head_bytes += len(data)
         super().data_received(data)
         if self.head_since is not None and self._head_bytes > type(self).limits().header_bytes:
@@ -66,7 +86,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.head_since = None
         self._head_bytes = 0
         super().on_headers_complete()
-        self.cycle.transport = cast("Any", _HeadWithBody(self.transport))
+        self.cycle.transport = cast("Any", _HeadWithBody(self.transport, self.close_gently))
 
     def overdue(self, now: float) -> bool:
         """Whether the head of a request has been awaited for too long."""
@@ -109,8 +129,9 @@ class _HeadWithBody:
     uvicorn writes them apart, which costs a system call and a packet for each response.
     """
 
-    def __init__(self, transport: Any) -> None:
+    def __init__(self, transport: Any, close: Callable[[], None]) -> None:
         self._transport = transport
+        self._close = close
         self._head = b""
         self.is_closing: Callable[[], bool] = transport.is_closing
         self.write: Callable[[bytes], None] = self._first_write
@@ -118,7 +139,7 @@ class _HeadWithBody:
     def close(self) -> None:
         if self._head:
             self._transport.write(self._head)
-        self._transport.close()
+        self._close()
 
     def _first_write(self, data: bytes) -> None:
         if data.startswith(b"HTTP/1.1 100 "):
