@@ -151,6 +151,8 @@ def _must(requirement: str, value: object, shape: Shape) -> str:
 
 def _echo(value: object, shape: Shape) -> str:
     """The value as given, unless it stands where only a mapping or a list may: it could be a misplaced secret."""
+    if value is None:
+        return "empty"
     if isinstance(value, dict):
         return "a mapping"
     if isinstance(value, list):

@@ -5,6 +5,7 @@ editors and copies keep the time, and network file systems send no events. Readi
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,10 +30,10 @@ class ReloadResult:
 class ConfigWatcher:
     """Polls the configuration's files and reloads it when their content changes.
 
-    `load` reads and validates, raising ConfigError; `apply` puts a validated configuration to work and may raise
-    ConfigError to refuse it, in which case the old one must still be serving. Each distinct content is reported once to
-    `on_result`. `interval` is seconds between polls. `current` is the configuration that serves now: when left out,
-    what `load` gives at construction is taken to be it.
+    `load` reads and validates, raising ConfigError; it is called in another thread. `apply` puts a validated
+    configuration to work and may raise ConfigError to refuse it, in which case the old one must still be serving. Each
+    distinct content is reported once to `on_result`. `interval` is seconds between polls. `current` is the
+    configuration that serves now: when left out, what `load` gives at construction is taken to be it.
     """
 
     def __init__(
@@ -53,11 +54,10 @@ class ConfigWatcher:
         self._wake = asyncio.Event()
         self._forced = False
         self._serving: tuple[Source, ...] | None = None
-        self._seen: tuple[Source, ...] = (Source(path, None),)
-        try:
+        # Unlike anything that can be found, so that what cannot be loaded now is reported.
+        self._seen: tuple[Source, ...] = (Source(path, ""),)
+        with contextlib.suppress(ConfigError):
             self._serving = self._seen = (current or load()).sources
-        except ConfigError as error:
-            self._seen = error.sources or self._seen
 
     def trigger(self) -> None:
         """Has the files read now, and the result reported even if nothing has changed.
@@ -75,7 +75,7 @@ class ConfigWatcher:
             now = tuple(Source(source.path, digest_of(source.path)) for source in self._seen)
             if self._forced:
                 self._forced, pending = False, None
-                self._reload(now)
+                await self._reload(now)
             elif now == self._seen:
                 pending = None
             elif now != pending:
@@ -83,7 +83,7 @@ class ConfigWatcher:
                 pending = now
             else:
                 pending = None
-                self._reload(now)
+                await self._reload(now)
 
     async def _pause(self, seconds: float) -> None:
         try:
@@ -92,12 +92,13 @@ class ConfigWatcher:
             return
         self._wake.clear()
 
-    def _reload(self, now: tuple[Source, ...]) -> None:
+    async def _reload(self, now: tuple[Source, ...]) -> None:
         self._seen = now
         try:
             if is_stream(self._path):
                 raise ConfigError([Problem("is a pipe or a device, which cannot be read again", file=self._path)])
-            loaded = self._load()
+            # Parsing a large file takes a tenth of a second, in which streams must go on.
+            loaded = await asyncio.to_thread(self._load)
             # What was read in loading may be newer than what was seen.
             self._seen = loaded.sources
             if loaded.sources == self._serving:

@@ -49,7 +49,12 @@ ONE_PROBLEM = {
         3,
         "must be one of threshold, pinned, not 'pined'; did you mean 'pinned'?",
     ),
-    "empty kind": (model(f"policy: {{kind: }}\n    {POOLS}"), "models[0].policy.kind", 3, "must be one of threshold"),
+    "empty kind": (
+        model(f"policy: {{kind: }}\n    {POOLS}"),
+        "models[0].policy.kind",
+        3,
+        "must be one of threshold, pinned, not empty",
+    ),
     "policy as text": (
         model(f"policy: threshold\n    {POOLS}"),
         "models[0].policy",

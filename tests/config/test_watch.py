@@ -271,3 +271,11 @@ async def test_trigger_looks_at_once_and_always_reports(tmp_path: Path) -> None:
                 watcher.trigger()
                 assert (await results.get()).outcome == outcome
     assert [threshold(loaded) for loaded in applied] == [6]
+
+
+async def test_a_file_that_is_bad_from_the_start_is_reported(tmp_path: Path) -> None:
+    async with watching(write(tmp_path, BAD)) as watched:
+        await watched.reported(1)
+        in_place(watched.path, config(6))
+        await watched.reported(2)
+        assert watched.outcomes == ["refused", "applied"]
