@@ -41,7 +41,7 @@ class _Status(msgspec.Struct):
 
 
 def write_config(path: Path, *, port: int, engines: Mapping[str, str], threshold: int, slots: int) -> str:
-    """Writes the gateway's file and returns its URL. `engines`: each pool's URL; `slots`: what an engine serves at once."""
+    """Writes the gateway's file; returns its URL. `engines`: each pool's URL; `slots`: what each serves at once."""
     pools = {
         pool: {"engine": "llamacpp", "max_inflight": slots, "discovery": {"static": [url]}}
         for pool, url in engines.items()

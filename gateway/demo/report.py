@@ -72,7 +72,7 @@ def _share(samples: Sequence[Sample], pool: str) -> str:
 def meaning(threshold: int) -> str:
     """What the table says, and what it does not."""
     return f"""\
-Up to {threshold} clients, every request goes to the speculative pool. With more, {threshold} are in flight there and the excess
-spills over to the baseline pool. Tokens are counted by the engines, times are taken by the clients.
+Up to {threshold} clients, every request goes to the speculative pool. With more, {threshold} are in flight there and
+the excess spills over to the baseline pool. Tokens are counted by the engines, times are taken by the clients.
 Both engines share this machine's cores: the last rows show where requests go, not what more hardware would give.
 Drafts come from the prompt's own text. That suits these edits of given code, and gains less on other prompts."""

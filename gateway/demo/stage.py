@@ -17,7 +17,7 @@ from gateway.demo.engines import MODEL_NAME, Drafting, LocalEngine
 from gateway.demo.gateway import Observer, is_ready, write_config
 from gateway.demo.model import prepare_model
 from gateway.demo.process import Child
-from gateway.demo.traffic import Level, client, run_level
+from gateway.demo.traffic import client, run_level
 
 THRESHOLD = 4
 SLOTS = 16

@@ -46,7 +46,7 @@ def client(base_url: str) -> openai.AsyncOpenAI:
 
 
 async def ask(openai_client: openai.AsyncOpenAI, model: str, prompt: str, pin: str | None = None) -> Sample:
-    """Sends one streamed request, reads it to its end. `pin` names the pool that must take it. Errors become samples."""
+    """Sends one streamed request, reads it to its end. `pin` names the pool to take it. Errors become samples."""
     start = time.monotonic()
     ttft = 0.0
     tokens = 0

