@@ -18,7 +18,7 @@ venv:
 	@scripts/install.sh
 
 .PHONY: install
-install: venv ## make .venv with everything in it, and what the tests need of the system; PYTHON=... chooses the interpreter
+install: venv ## make .venv with everything in it; PYTHON=... chooses the interpreter
 	@scripts/test-tools.sh
 
 .PHONY: demo
@@ -27,7 +27,7 @@ demo: venv ## two real engines and the gateway on this machine, a table, then se
 
 .PHONY: test
 test: install lint types ## all checks and tests; ARGS=... goes to pytest
-	$(BIN)/python -m pytest $(ARGS)
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest $(ARGS)
 
 .PHONY: lint
 lint: venv ## style and common mistakes

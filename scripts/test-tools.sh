@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what the tests need beside Python: Node.js, and the packages of the tests with the official npm client.
-# Does nothing when nothing has changed.
+# Installs what the tests need beside Python: the packages of the tests with the official npm client, and into .venv
+# Node.js itself, where the machine has none that is recent enough. Does nothing when nothing has changed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/common.sh
@@ -9,18 +9,13 @@ cd "$(dirname "$0")/.."
 NODE_TESTS=tests/clients/node
 STAMP=$NODE_TESTS/node_modules/.installed
 INPUTS=("$NODE_TESTS/package.json" "$NODE_TESTS/package-lock.json")
+PATH="$PWD/.venv/bin:$PATH"
 
-# Command and Debian package.
-TOOLS=(node:nodejs npm:npm)
+suitable_node() { have npm && node -e 'process.exit(parseInt(process.versions.node) < 20)' >/dev/null 2>&1; }
 
-missing=()
-for tool in "${TOOLS[@]}"; do
-  have "${tool%%:*}" || missing+=("${tool##*:}")
-done
-if [ ${#missing[@]} -gt 0 ]; then
-  can_install || fail "the tests need ${missing[*]}, and neither apt-get as root nor sudo is at hand: install by hand." \
-    "The gateway and the demo (make demo) do without."
-  apt_install "${missing[@]}"
+if ! suitable_node; then
+  say "Installing Node.js into .venv (requirements-node.lock, 61 MB)"
+  .venv/bin/python -m pip install --disable-pip-version-check --quiet --require-hashes -r requirements-node.lock
 fi
 up_to_date "$STAMP" "${INPUTS[@]}" && exit 0
 say "Installing the npm client's packages ($NODE_TESTS)"
