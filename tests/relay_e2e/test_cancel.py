@@ -117,6 +117,24 @@ async def test_a_client_that_never_finished_asking(here: Site) -> None:
     assert here.requests() == 0
 
 
+@pytest.mark.parametrize("leave", ["close", "reset"])
+async def test_a_client_that_leaves_with_its_last_byte(here: Site, leave: str) -> None:
+    """However the request's end and the connection's end fall together, the engine is not kept for nobody."""
+    here.respond(play(End.HANG))
+    sent = request_bytes(json.dumps(chat()).encode())
+    for _ in range(40):
+        clients = [await RawClient.open(here.gateway.port) for _ in range(5)]
+        for client in clients:
+            await client.send(sent[:-5])
+        await asyncio.sleep(0.005)
+        for client in clients:
+            await client.send(sent[-5:])
+            getattr(client, leave)()
+    await here.gateway.assert_idle()
+    for request in here.speculative[0].requests:
+        await request.wait_gone()
+
+
 async def test_a_half_closed_client_is_answered_or_cancelled(here: Site) -> None:
     """It may be gone or only done with asking: either is right, a leak is not."""
     for streamed in (True, False):

@@ -121,6 +121,15 @@ async def test_an_http_1_0_client_is_served(here: Site, stream: bool) -> None:
     assert response.body.endswith(b"data: [DONE]\n\n") if stream else json.loads(response.body)
 
 
+@pytest.mark.parametrize("path", ["/health", "/ready", "/v1/models", CHAT, "/nowhere"])
+async def test_head_is_answered(here: Site, path: str) -> None:
+    async with here.client() as client:
+        for _ in range(2):
+            response = await client.head(path, timeout=2.0)
+            assert response.status_code in (200, 404, 405)
+            assert response.content == b""
+
+
 async def test_pipelined_requests_are_answered_in_order(here: Site) -> None:
     async with raw_client(here.gateway.port) as client:
         sent = [GOOD, b'{"model": "nope"}', json.dumps(chat(stream=True)).encode(), GOOD]

@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
-import pytest
 
 from tests.support import config as files
 from tests.support.behaviours import answer
@@ -48,6 +47,10 @@ async def has_threshold(here: Site, wanted: int) -> None:
     await here.gateway.eventually(lambda: threshold(here) == wanted, RELOAD_SECONDS)
 
 
+async def has_refused(here: Site, count: int) -> None:
+    await here.gateway.eventually(lambda: reloads(here, "refused") == count, RELOAD_SECONDS)
+
+
 def reloads(here: Site, result: str) -> float:
     return here.gateway.metrics().total("spillway_config_reloads_total", result=result)
 
@@ -69,30 +72,29 @@ async def test_a_threshold_changes_under_a_stream(engine_thread: EngineThread) -
         await here.gateway.assert_idle()
 
 
-BAD_FILES = {
-    "not YAML": "models: [",
-    "empty": "",
-    "unknown field": "modles: []",
-    "no pool": "models: [{name: fake, pools: {}}]",
-    "threshold 0": "models: [{name: fake, policy: {kind: threshold, threshold: 0}, "
-    "pools: {baseline: {discovery: {static: ['http://a']}}}}]",
-}
+BAD_FILES = [
+    "models: [",
+    "",
+    "modles: []",
+    "models: [{name: fake, pools: {}}]",
+    "models: [{name: fake, policy: {kind: threshold, threshold: 0}, pools: {baseline: {discovery: {static: ['http://a']}}}}]",
+]
 
 
-@pytest.mark.parametrize("text", BAD_FILES.values(), ids=BAD_FILES)
-async def test_a_bad_file_keeps_the_old_one_serving(engine_thread: EngineThread, text: str) -> None:
+async def test_a_bad_file_keeps_the_old_one_serving(engine_thread: EngineThread) -> None:
     async with serving(engine_thread) as (here, client, gate):
         held = await open_stream(client)
-        here.gateway.write_config(text)
-        await here.gateway.eventually(lambda: reloads(here, "refused") >= 1, RELOAD_SECONDS)
-        assert threshold(here) == 1
-        over = await open_stream(client)
-        assert placed(over) == ("baseline", "over_threshold")
-        assert here.gateway.get("/ready").status_code == 200
+        for number, text in enumerate(BAD_FILES, start=1):
+            here.gateway.write_config(text)
+            await has_refused(here, number)
+            assert threshold(here) == 1
+            over = await open_stream(client)
+            assert placed(over) == ("baseline", "over_threshold")
+            await over.aclose()
+            assert here.gateway.get("/ready").status_code == 200
         gate.open()
         assert (await held.aread()).endswith(b"data: [DONE]\n\n")
-        await over.aclose()
-        # And a good one after it is taken.
+        # And a good one after them is taken.
         here.gateway.write_config(with_threshold(here.speculative, here.baseline, threshold=2))
         await has_threshold(here, 2)
         await here.gateway.assert_idle()
