@@ -131,7 +131,9 @@ class Model:
             return placement
         pool = self.pools[placement.role]
         replica = pool.pick(ask.affinity, ask.tried)
-        return Grant(self._lease(pool, replica), pool, replica, placement.reason)
+        grant = Grant(self._lease(pool, replica), pool, replica, placement.reason)
+        self._settle_switch()
+        return grant
 
     def _place(self, ask: Ask, load: ModelLoad) -> Placement:
         policy = self.config.policy
@@ -155,10 +157,13 @@ class Model:
         return Lease(pool, replica, released)
 
     def _room_changed(self) -> None:
-        if self._switch.high:
-            self._switch = settle(self._switch, self.load(), self._switch_settings(), self._clock())
+        self._settle_switch()
         if self.queue:
             self.queue.serve()
+
+    def _settle_switch(self) -> None:
+        if self._switch.high:
+            self._switch = settle(self._switch, self.load(), self._switch_settings(), self._clock())
 
     def _switch_settings(self) -> SwitchSettings:
         policy = self.config.policy
