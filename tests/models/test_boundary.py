@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.models import Ask
-from gateway.routing import Reason
+from gateway.routing import ROLES, Reason, Role
 from tests.models.fleet import config, eject, fill, make, recover, take, where
 
 UNDER = ("speculative", Reason.UNDER_THRESHOLD)
@@ -80,10 +80,9 @@ def test_a_reload_moves_the_threshold() -> None:
     assert where(take(model)) == OVER
 
 
-@pytest.mark.parametrize("pinned", ["speculative", "baseline"])
-def test_a_pinned_request_knows_no_boundary(pinned: str) -> None:
+@pytest.mark.parametrize("role", ROLES)
+def test_a_pinned_request_knows_no_boundary(role: Role) -> None:
     """It goes to its pool until that is full; what it holds there counts for the others."""
-    role = "speculative" if pinned == "speculative" else "baseline"
     model = make(config(threshold=2, max_inflight=4, allow_pinning=True))
     grants = fill(model, Ask(pinned=role))
     assert [where(grant) for grant in grants] == [(role, Reason.PINNED)] * 4
