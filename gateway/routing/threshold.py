@@ -62,7 +62,7 @@ def arrive(state: SwitchState, load: ModelLoad, settings: SwitchSettings, now: f
 
 
 def settle(state: SwitchState, load: ModelLoad, settings: SwitchSettings, now: float) -> SwitchState:
-    """The state after a change of in-flight or limit: low once the total stayed below the resume mark for `min_dwell`."""
+    """The state after a change of load: low once the total stayed below the resume mark for `min_dwell`."""
     ceiling = limit(load, settings.threshold)
     if not state.high or not ceiling:
         return state
