@@ -77,15 +77,15 @@ class Pool:
         """The pool as a policy sees it; `excluded` replicas have been tried already."""
         ready, config = self.ready, self.config
         if not ready or config is None:
-            return PoolLoad(self.inflight, 0, available=False, has_room=False)
+            return PoolLoad(self.inflight, 0, False, False)
         ceiling, available = config.max_inflight, False
         for replica in ready:
             if replica in excluded:
                 continue
             available = True
             if replica.inflight < ceiling:
-                return PoolLoad(self.inflight, len(ready), available=True, has_room=True)
-        return PoolLoad(self.inflight, len(ready), available=available, has_room=False)
+                return PoolLoad(self.inflight, len(ready), True, True)
+        return PoolLoad(self.inflight, len(ready), available, False)
 
     def pick(self, affinity: int, excluded: Collection[Replica] = ()) -> Replica:
         """The replica for the next request, in a pool that has room.

@@ -20,6 +20,7 @@ _BODY_BYTES_PER_SECOND = 1024
 class Connection(Protocol):
     """The client's connection: tells of its loss at once, where ASGI would want a task that waits for it."""
 
+    loop: asyncio.AbstractEventLoop
     on_lost: Callable[[], None] | None
 
     def abort(self) -> None:
@@ -40,11 +41,11 @@ class Client:
     __slots__ = ("_connection", "_receive", "gone", "send", "started", "waker")
 
     def __init__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """`receive` and `send` are ASGI's; the connection is `gateway.server`'s extension of it."""
+        """`receive` and `send` are ASGI's; `connection` is `gateway.server`'s extension of it."""
         self._receive = receive
         self._connection: Connection = scope["extensions"]["spillway.connection"]
         self.send = send
-        self.waker = Waker()
+        self.waker = Waker(self._connection.loop)
         self.gone = False
         self.started = False
 

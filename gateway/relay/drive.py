@@ -72,10 +72,11 @@ class Driven(Generic[T]):
 class Waker:
     """Lets callbacks wake the one coroutine that waits. A wake while nobody waits is kept."""
 
-    __slots__ = ("_future", "_woken")
+    __slots__ = ("_future", "_loop", "_woken")
 
-    def __init__(self) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         """Start asleep."""
+        self._loop = loop
         self._future: asyncio.Future[None] | None = None
         self._woken = False
 
@@ -92,7 +93,7 @@ class Waker:
         if self._woken:
             self._woken = False
             return
-        self._future = asyncio.get_running_loop().create_future()
+        self._future = self._loop.create_future()
         try:
             await self._future
         finally:

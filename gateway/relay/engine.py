@@ -60,8 +60,8 @@ class EngineConnection(asyncio.Protocol):
 
     __slots__ = (
         "_body",
-        "_close_delimited",
         "_complete",
+        "_head",
         "_head_bytes",
         "_headers",
         "_keep_alive",
@@ -83,10 +83,10 @@ class EngineConnection(asyncio.Protocol):
         self._sink: Sink | None = None
         self._body: list[bytes] = []
         self._headers: Headers = []
+        self._head: Headers = []
         self._head_bytes = 0
         self._status = 0
         self._complete = False
-        self._close_delimited = False
         self._keep_alive = False
         self.reads = 0
         self.reused = False
@@ -144,6 +144,11 @@ class EngineConnection(asyncio.Protocol):
         """See asyncio.Protocol. All body bytes of one read go to the sink in one call."""
         self.reads += 1
         sink = self._sink
+        if not self._status:
+            self._head_bytes += len(data)
+            if self._head_bytes > _HEAD_BYTES:
+                self._break(EngineError("response headers too large"))
+                return
         if sink is None:
             self.close()  # an answer to no question: out of step
             return
@@ -164,7 +169,7 @@ class EngineConnection(asyncio.Protocol):
     def eof_received(self) -> None:
         """See asyncio.Protocol. The end of a body that has neither length nor chunks."""
         sink = self._sink
-        if sink is not None and self._close_delimited and not self._complete:
+        if sink is not None and self._status and not self._complete and not self._framed():
             self._complete = True
             self._keep_alive = False
             self._finish(sink)
@@ -180,20 +185,16 @@ class EngineConnection(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """One header of the response."""
-        self._head_bytes += len(name) + len(value)
-        if self._head_bytes > _HEAD_BYTES:
-            raise ValueError("response headers too large")
         self._headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
         """The head is whole. Interim (1xx) answers are dropped."""
         status = self._parser.get_status_code()
-        headers, self._headers, self._head_bytes = self._headers, [], 0
+        # What comes in `_headers` from here on are trailers, which are dropped.
+        headers, self._headers = self._headers, []
         if status < 200:
             return
-        self._status = status
-        framed = status in (204, 304) or any(name in (b"content-length", b"transfer-encoding") for name, _ in headers)
-        self._close_delimited = not framed
+        self._status, self._head = status, headers
         if self._sink is not None:
             self._sink.on_head(status, headers)
 
@@ -206,6 +207,9 @@ class EngineConnection(asyncio.Protocol):
         if self._status:
             self._complete = True
             self._keep_alive = self._parser.should_keep_alive()
+
+    def _framed(self) -> bool:
+        return any(name in (b"content-length", b"transfer-encoding") for name, _ in self._head)
 
     def _finish(self, sink: Sink) -> None:
         self._sink = None

@@ -18,7 +18,7 @@ from gateway.relay.client import Client, ClientGoneError, Message, Receive, Send
 from gateway.relay.connections import Connections
 from gateway.relay.endpoints import find_endpoint
 from gateway.relay.headers import request_id, traceparent
-from gateway.relay.intake import find_model, read_pin, read_traits
+from gateway.relay.intake import check_type, find_model, read_pin, read_traits
 from gateway.relay.watchdog import Watchdog
 from gateway.routing import Refusal
 from gateway.telemetry import CLIENT_GONE, Record, Telemetry
@@ -95,8 +95,12 @@ class Relay:
     ) -> None:
         endpoint = find_endpoint(scope["path"], scope["method"])
         record.ended = "cancelled_body"
-        body, traits = await read_traits(scope, headers, endpoint, client, self._settings.limits, self._settings.keys)
+        settings, content_type = self._settings, headers.get(b"content-type", b"")
+        settings.keys.check(headers)
+        check_type(scope["path"], endpoint, content_type)
+        body = await client.body(headers.get(b"content-length"), settings.limits)
         read = self._clock()
+        traits = read_traits(endpoint, content_type, body)
         model = find_model(self._models, traits, scope, headers)
         record.model, record.stream = model.config.name, traits.stream
         pinned = read_pin(model, headers)

@@ -36,6 +36,9 @@ _NOT_UPSTREAM = _HOP_BY_HOP | {
 # The server adds its own date.
 _NOT_DOWNSTREAM = _HOP_BY_HOP | {b"date", b"set-cookie", b"x-request-id"}
 
+_NOT_DOWNSTREAM_UNFRAMED = _NOT_DOWNSTREAM | {b"content-length"}
+_NONE: frozenset[bytes] = frozenset()
+
 _TRACEPARENT = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(-.*)?\Z")
 _REQUEST_ID = re.compile(rb"[\x21-\x7e]{1,128}\Z")
 
@@ -67,10 +70,10 @@ def upstream_head(
     """The request's head as the engine gets it. `host` is a whole header line; `length` None: there is no body."""
     lines = [request_line, host]
     nominated = _nominated(headers)
+    dropped = _NOT_UPSTREAM | nominated if nominated else _NOT_UPSTREAM
     for name, value in headers:
-        if name in _NOT_UPSTREAM or name in nominated or name.startswith(b"x-spillway-"):
-            continue
-        lines += (name, b": ", value, b"\r\n")
+        if name not in dropped and not name.startswith(b"x-spillway-"):
+            lines += (name, b": ", value, b"\r\n")
     lines += (b"x-request-id: ", request, b"\r\ntraceparent: ", trace, b"\r\n")
     if length is not None:
         lines.append(b"content-length: %d\r\n" % length)
@@ -82,12 +85,11 @@ def upstream_head(
 
 def downstream_headers(headers: list[tuple[bytes, bytes]], *, keep_length: bool) -> list[tuple[bytes, bytes]]:
     """The engine's headers as the client gets them. Without `keep_length` the server frames the body anew."""
+    dropped = _NOT_DOWNSTREAM if keep_length else _NOT_DOWNSTREAM_UNFRAMED
     nominated = _nominated(headers)
-    return [
-        (name, value)
-        for name, value in headers
-        if name not in _NOT_DOWNSTREAM and name not in nominated and (keep_length or name != b"content-length")
-    ]
+    if nominated:
+        dropped = dropped | nominated
+    return [header for header in headers if header[0] not in dropped]
 
 
 def _nominated(headers: Headers) -> frozenset[bytes]:
@@ -95,4 +97,4 @@ def _nominated(headers: Headers) -> frozenset[bytes]:
     for name, value in headers:
         if name == b"connection" and value.lower() not in (b"keep-alive", b"close"):
             return frozenset(token.strip().lower() for token in value.split(b","))
-    return frozenset()
+    return _NONE

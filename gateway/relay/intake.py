@@ -1,13 +1,11 @@
-"""From an ASGI request to a `Call`: read it, check who sends it, find its model. Every bad input is refused here."""
+"""From what a client sent to what routing needs: traits, model, pin. Bad input is refused here."""
 
 from collections.abc import Mapping
 from urllib.parse import parse_qs
 
-from gateway.api.auth import Keys
 from gateway.api.errors import ApiError, unknown_model
-from gateway.config import Limits
 from gateway.models import Model, Models
-from gateway.relay.client import Client, Message
+from gateway.relay.client import Message
 from gateway.relay.endpoints import Endpoint
 from gateway.relay.inspect import BodyError, Traits, inspect_json, inspect_multipart
 from gateway.routing import ROLES, Role
@@ -16,26 +14,24 @@ _PIN = b"x-spillway-pool"
 _MODEL = b"x-spillway-model"
 
 
-async def read_traits(
-    scope: Message, headers: Mapping[bytes, bytes], endpoint: Endpoint, client: Client, limits: Limits, keys: Keys
-) -> tuple[bytes, Traits]:
-    """Authenticate, read the body and what routing needs of it.
+def check_type(path: str, endpoint: Endpoint, content_type: bytes) -> None:
+    """Refuse a body that is declared as something else than JSON where only JSON will do; undeclared is taken for JSON.
 
     Raises:
-        ApiError: no valid key, a body that is too large, too slow, of the wrong type or malformed.
-        ClientGoneError: the client left before the end of its body.
+        ApiError: 415.
     """
-    keys.check(headers)
-    content_type = headers.get(b"content-type", b"")
     if endpoint.needs_json and content_type and not _is_json(content_type):
-        raise ApiError(
-            415,
-            f"{scope['path']} takes JSON: send content-type application/json.",
-            code="unsupported_media_type",
-        )
-    body = await client.body(headers.get(b"content-length"), limits)
+        raise ApiError(415, f"{path} takes JSON: send content-type application/json.", code="unsupported_media_type")
+
+
+def read_traits(endpoint: Endpoint, content_type: bytes, body: bytes) -> Traits:
+    """What routing needs of a body.
+
+    Raises:
+        ApiError: 400 for a malformed one.
+    """
     try:
-        return body, _inspect(endpoint, content_type, body)
+        return _inspect(endpoint, content_type, body)
     except BodyError as error:
         raise ApiError(400, str(error), code=error.code, param=error.param) from None
 
@@ -118,5 +114,7 @@ def _inspect(endpoint: Endpoint, content_type: bytes, body: bytes) -> Traits:
 
 
 def _is_json(content_type: bytes) -> bool:
+    if content_type == b"application/json":
+        return True
     media = content_type.split(b";", 1)[0].strip().lower()
     return media == b"application/json" or media.endswith(b"+json")
