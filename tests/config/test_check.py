@@ -26,3 +26,9 @@ def test_each_problem_of_a_bad_file_is_one_line(tmp_path: Path) -> None:
         rf"{path}:5: log['x\ny']: unknown field; valid here: level, access",
         r"environment variable SPILLWAY_LISTEN__PORT: listen.port: must be a whole number, not 'a\nb'",
     ]
+
+
+def test_a_file_with_an_odd_name_is_named_in_one_line(tmp_path: Path) -> None:
+    out, err = io.StringIO(), io.StringIO()
+    assert check.run(write(tmp_path, "", "a\nb\u2028.yaml"), {}, out, err) == 2
+    assert err.getvalue() == rf"{tmp_path}/a\nb\u2028.yaml: is empty: list at least one model under 'models:'" + "\n"

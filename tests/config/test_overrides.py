@@ -73,6 +73,20 @@ def test_kind_is_set_before_the_fields_that_it_gives_meaning(tmp_path: Path) -> 
     assert policy == PinnedPolicy(kind="pinned", pool="baseline")
 
 
+def test_the_fields_of_an_unknown_kind_are_not_known(tmp_path: Path) -> None:
+    env = {"SPILLWAY_MODELS__0__POLICY__ALLOW_PINNING": "true", "SPILLWAY_MODELS__0__POLICY__KIND": "pined"}
+    assert [(problem.variable, problem.reason) for problem in problems(write(tmp_path, MODELS), env)] == [
+        (
+            "SPILLWAY_MODELS__0__POLICY__ALLOW_PINNING",
+            "models[0].policy.kind must be right before 'allow_pinning' can be set",
+        ),
+        (
+            "SPILLWAY_MODELS__0__POLICY__KIND",
+            "must be one of threshold, pinned, not 'pined'; did you mean 'pinned'?",
+        ),
+    ]
+
+
 def test_a_model_can_be_added(tmp_path: Path) -> None:
     env = {
         "SPILLWAY_MODELS__1__NAME": "n",
@@ -103,7 +117,7 @@ models:
     assert (pools.speculative.max_inflight, pools.baseline.max_inflight) == (128, 7)
 
 
-# What Kubernetes sets for Services named spillway, spillway-admin and spillway--x, and variables of other purposes.
+# What Kubernetes sets for Services named spillway, spillway-admin and spillway-a--b, and variables of other purposes.
 NOT_OURS = {
     "SPILLWAY_CONFIG": "/etc/spillway/spillway.yaml",
     "SPILLWAY_SERVICE_HOST": "10.0.0.1",
@@ -117,10 +131,10 @@ NOT_OURS = {
     "SPILLWAY_ADMIN_SERVICE_HOST": "10.0.0.1",
     "SPILLWAY_ADMIN_PORT": "tcp://10.0.0.1:80",
     "SPILLWAY_ADMIN_PORT_53_UDP": "udp://10.0.0.1:53",
-    "SPILLWAY__X_SERVICE_HOST": "10.0.0.1",
-    "SPILLWAY__X_SERVICE_PORT": "80",
-    "SPILLWAY__X_PORT": "tcp://10.0.0.1:80",
-    "SPILLWAY__X_PORT_80_TCP_ADDR": "10.0.0.1",
+    "SPILLWAY_A__B_SERVICE_HOST": "10.0.0.1",
+    "SPILLWAY_A__B_SERVICE_PORT": "80",
+    "SPILLWAY_A__B_PORT": "tcp://10.0.0.1:80",
+    "SPILLWAY_A__B_PORT_80_TCP_ADDR": "10.0.0.1",
     "SPILLWAY_HOME": "/opt",
     "SPILLWAYX__LISTEN": "x",
     "LISTEN__PORT": "1",

@@ -203,6 +203,16 @@ async def test_a_keys_file_is_watched(tmp_path: Path) -> None:
         assert watched.outcomes == ["applied", "refused", "applied"]
 
 
+async def test_a_file_that_a_new_configuration_names_is_watched(tmp_path: Path) -> None:
+    (tmp_path / "keys").write_text("one\n")
+    async with watching(write(tmp_path, config(5))) as watched:
+        in_place(watched.path, config(6) + "auth: {keys_file: keys}\n")
+        await watched.reported(1)
+        (tmp_path / "keys").write_text("two\n")
+        await watched.reported(2)
+        assert watched.outcomes == ["applied", "applied"]
+
+
 async def test_a_file_that_a_refused_configuration_waits_for_is_watched(tmp_path: Path) -> None:
     """A ConfigMap may be mounted before the Secret that it names."""
     async with watching(write(tmp_path, config(5))) as watched:
