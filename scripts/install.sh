@@ -43,6 +43,13 @@ make_venv() {
   "$python" -m venv --clear "$VENV"
 }
 
+# llama.cpp's wheel brings everything but the OpenMP library, which minimal images lack.
+install_openmp() {
+  "$VENV/bin/python" -c 'import ctypes; ctypes.CDLL("libgomp.so.1")' >/dev/null 2>&1 && return
+  can_install || fail "the demo's engines need libgomp.so.1: as root, install the package libgomp1 (Fedora: libgomp)."
+  apt_install libgomp1
+}
+
 install_packages() {
   local install=("$VENV/bin/python" -m pip install --disable-pip-version-check)
   [ -t 1 ] || install+=(--quiet)
@@ -58,6 +65,7 @@ suitable "$VENV/bin/python" || make_venv
 up_to_date "$STAMP" "${INPUTS[@]}" && exit 0
 rm -f "$STAMP"
 started=$SECONDS
+[ "$(uname)" = Darwin ] || install_openmp
 install_packages
 fingerprint "${INPUTS[@]}" >"$STAMP"
 say "Installed in $((SECONDS - started)) s."

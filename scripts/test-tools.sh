@@ -11,7 +11,7 @@ STAMP=$NODE_TESTS/node_modules/.installed
 INPUTS=("$NODE_TESTS/package.json" "$NODE_TESTS/package-lock.json")
 PATH="$PWD/.venv/bin:$PATH"
 
-suitable_node() { have npm && node -e 'process.exit(parseInt(process.versions.node) < 20)' >/dev/null 2>&1; }
+suitable_node() { have npm && node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' >/dev/null 2>&1; }
 
 if ! suitable_node; then
   say "Installing Node.js into .venv (requirements-node.lock, 61 MB)"

@@ -58,6 +58,7 @@ class Child:
             raise ChildFailedError(f"{self.name} runs already")
         # The parent's own SPILLWAY_* settings are for another gateway.
         environment = {name: value for name, value in os.environ.items() if not name.startswith("SPILLWAY_")}
+        environment["PYTHONUNBUFFERED"] = "1"  # or the last lines before a crash would be missing from the log
         command = [sys.executable, "-m", "gateway.demo.child", self._module, *self.arguments]
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
