@@ -32,6 +32,7 @@ class Gateway:
         config, clock = loaded.config, time.monotonic
         self._loaded = loaded
         self._draining = False
+        self._listening: list[Server] = []
         self._second_signal = asyncio.Event()
         self._stop = asyncio.Event()
         self._writer = LineWriter(sys.stdout.fileno(), asyncio.get_running_loop().call_later)
@@ -69,6 +70,7 @@ class Gateway:
             self._writer.close()
 
     async def _run(self, servers: list[Server], path: Path, load: Callable[[], Loaded]) -> None:
+        self._listening = servers
         watcher = ConfigWatcher(path, load, self.apply, on_result=self._reloaded, current=self._loaded)
         self._handle_signals(watcher)
         # What was made so far lives as long as the process: the collector need not look at it again.
@@ -98,6 +100,8 @@ class Gateway:
         ]
         if problems:
             raise ConfigError(problems)
+        for server in self._listening:
+            server.reload_certificate()
         self._settings.limits = self._watchdog.limits = config.limits
         self._settings.keys = Keys(loaded.client_keys)
         self._budget.reconfigure(config.retries)

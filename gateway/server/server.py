@@ -44,6 +44,16 @@ class Server(uvicorn.Server):
         self.config.timeout_graceful_shutdown = math.ceil(drain_seconds)
         self.should_exit = True
 
+    def reload_certificate(self) -> None:
+        """Read the certificate's files again, for connections from now on.
+
+        Raises:
+            OSError, ssl.SSLError: they can't be used; the old certificate stays.
+        """
+        config = self.config
+        if config.ssl is not None and config.ssl_certfile is not None:
+            config.ssl.load_cert_chain(config.ssl_certfile, config.ssl_keyfile)
+
     def force(self) -> None:
         """Cut off what is still under way."""
         for task in self.server_state.tasks:
