@@ -104,6 +104,9 @@ class Car:
 )
 
 
+DISTINCT = len(_SNIPPETS)
+
+
 def prompts(count: int) -> list[str]:
     """`count` prompts, always in the same order, each snippet again after the last."""
     return [

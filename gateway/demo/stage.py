@@ -17,13 +17,14 @@ from gateway.demo.engines import MODEL_NAME, Drafting, LocalEngine
 from gateway.demo.gateway import Observer, is_ready, write_config
 from gateway.demo.model import prepare_model
 from gateway.demo.process import Child
-from gateway.demo.traffic import client, run_level
+from gateway.demo.prompts import DISTINCT
+from gateway.demo.traffic import Traffic, client
 
 THRESHOLD = 4
 SLOTS = 16
 POOLS = {"speculative": Drafting(), "baseline": None}
-PINNED = {1: 4, 8: 16}  # concurrency: requests
-ROUTED = {1: 6, 2: 6, 4: 12, 5: 15, 8: 16, 16: 32}
+PINNED = {1: 4, 8: 12}  # concurrency: requests
+ROUTED = {1: 5, 2: 6, 4: 10, 5: 12, 8: 16, 16: 32}
 GATEWAY_TIMEOUT = 30.0
 
 _say = partial(print, flush=True)
@@ -89,17 +90,24 @@ def _start_gateway(stack: ExitStack, folder: Path, port: int, engines: Mapping[s
 async def _measure(url: str) -> Measured:
     async with client(url) as openai_client, httpx.AsyncClient(base_url=url, trust_env=False) as http:
         observer = Observer(http)
+        with _step("Warming up, each prompt once in each pool"):
+            warming = (
+                Traffic(openai_client, MODEL_NAME, pool, max_tokens=1).level(DISTINCT, DISTINCT) for pool in POOLS
+            )
+            warm_up = await asyncio.gather(*warming)
         pinned = []
         _say(f"\nEach pool by itself (its requests are pinned to it):\n{report.header()}")
         for pool in POOLS:
+            traffic = Traffic(openai_client, MODEL_NAME, pool)
             for concurrency, requests in PINNED.items():
-                pinned.append(await run_level(openai_client, MODEL_NAME, concurrency, requests, pool))
+                pinned.append(await traffic.level(concurrency, requests))
                 _say(report.row(pinned[-1]))
         watch = asyncio.create_task(observer.watch())
         routed = []
         _say(f"\nRouted by in-flight load, threshold {THRESHOLD}:\n{report.header()}")
+        traffic = Traffic(openai_client, MODEL_NAME)
         for concurrency, requests in ROUTED.items():
-            routed.append(await run_level(openai_client, MODEL_NAME, concurrency, requests))
+            routed.append(await traffic.level(concurrency, requests))
             _say(report.row(routed[-1]))
         watch.cancel()
         with suppress(asyncio.CancelledError):
@@ -107,7 +115,7 @@ async def _measure(url: str) -> Measured:
         _say(f"\n{report.meaning(THRESHOLD)}")
         return Measured(
             threshold=THRESHOLD,
-            pinned=pinned,
+            pinned=[*warm_up, *pinned],
             levels=routed,
             looks=observer.looks,
             peak=observer.peak.get("speculative", 0),

@@ -9,7 +9,7 @@ import openai
 
 from gateway.demo.prompts import prompts
 
-MAX_TOKENS = 48
+MAX_TOKENS = 40
 REQUEST_TIMEOUT = 120.0
 
 
@@ -45,49 +45,53 @@ def client(base_url: str) -> openai.AsyncOpenAI:
     )
 
 
-async def ask(openai_client: openai.AsyncOpenAI, model: str, prompt: str, pin: str | None = None) -> Sample:
-    """Sends one streamed request, reads it to its end. `pin` names the pool to take it. Errors become samples."""
-    start = time.monotonic()
-    ttft = 0.0
-    tokens = 0
-    try:
-        response = await openai_client.chat.completions.with_raw_response.create(
-            model=model,
-            messages=[{"role": "user", "content": prompt}],
-            max_tokens=MAX_TOKENS,
-            temperature=0,
-            stream=True,
-            stream_options={"include_usage": True},
-            extra_headers={"x-spillway-pool": pin} if pin else {},
+class Traffic:
+    """Streamed requests for `model` through `openai_client`, one kind: `pin` names the pool that must take them."""
+
+    def __init__(
+        self, openai_client: openai.AsyncOpenAI, model: str, pin: str | None = None, max_tokens: int = MAX_TOKENS
+    ) -> None:
+        self._client = openai_client
+        self._model = model
+        self._headers = {"x-spillway-pool": pin} if pin else {}
+        self._max_tokens = max_tokens
+
+    async def level(self, concurrency: int, requests: int) -> Level:
+        """Sends `requests` requests, `concurrency` at a time."""
+        waiting = iter(prompts(requests))
+        start = time.monotonic()
+        samples = await asyncio.gather(*(self._one_client(waiting) for _ in range(concurrency)))
+        return Level(concurrency, [sample for some in samples for sample in some], time.monotonic() - start)
+
+    async def _one_client(self, waiting: Iterator[str]) -> list[Sample]:
+        return [await self._ask(prompt) for prompt in waiting]
+
+    async def _ask(self, prompt: str) -> Sample:
+        start = time.monotonic()
+        ttft = 0.0
+        tokens = 0
+        try:
+            response = await self._client.chat.completions.with_raw_response.create(
+                model=self._model,
+                messages=[{"role": "user", "content": prompt}],
+                max_tokens=self._max_tokens,
+                temperature=0,
+                stream=True,
+                stream_options={"include_usage": True},
+                extra_headers=self._headers,
+            )
+            async for chunk in response.parse():
+                if not ttft and chunk.choices and chunk.choices[0].delta.content:
+                    ttft = time.monotonic() - start
+                if chunk.usage is not None:
+                    tokens = chunk.usage.completion_tokens
+        except Exception as error:  # a stream that breaks raises what the client's HTTP library raises
+            return Sample(pool="", error=f"{type(error).__name__}: {error}")
+        return Sample(
+            pool=response.headers.get("x-spillway-pool", ""),
+            reason=response.headers.get("x-spillway-reason", ""),
+            tokens=tokens,
+            ttft=ttft,
+            duration=time.monotonic() - start,
+            error="" if tokens else "the stream ended without a token or without its usage",
         )
-        async for chunk in response.parse():
-            if not ttft and chunk.choices and chunk.choices[0].delta.content:
-                ttft = time.monotonic() - start
-            if chunk.usage is not None:
-                tokens = chunk.usage.completion_tokens
-    except openai.OpenAIError as error:
-        return Sample(pool="", error=f"{type(error).__name__}: {error}")
-    return Sample(
-        pool=response.headers.get("x-spillway-pool", ""),
-        reason=response.headers.get("x-spillway-reason", ""),
-        tokens=tokens,
-        ttft=ttft,
-        duration=time.monotonic() - start,
-        error="" if tokens else "the stream ended without a token or without its usage",
-    )
-
-
-async def run_level(
-    openai_client: openai.AsyncOpenAI, model: str, concurrency: int, requests: int, pin: str | None = None
-) -> Level:
-    """Sends `requests` requests, `concurrency` at a time; `pin` names the pool that must take them."""
-    waiting = iter(prompts(requests))
-    start = time.monotonic()
-    samples = await asyncio.gather(*(_one_client(openai_client, model, waiting, pin) for _ in range(concurrency)))
-    return Level(concurrency, [sample for some in samples for sample in some], time.monotonic() - start)
-
-
-async def _one_client(
-    openai_client: openai.AsyncOpenAI, model: str, waiting: Iterator[str], pin: str | None
-) -> list[Sample]:
-    return [await ask(openai_client, model, prompt, pin) for prompt in waiting]
