@@ -1,0 +1,68 @@
+"""docs/metrics.md names the metrics that a gateway exposes, with their types and labels, and no others."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.docs.markdown import REPOSITORY, codes, tables
+from tests.support.behaviours import AFTER_FIRST_BYTE, End, answer, fail, play
+from tests.support.config import config
+from tests.support.site import CHAT, Site, chat, fake_model, site
+from tests.support.threads import EngineThread
+
+
+class Described(NamedTuple):
+    """A metric's type and labels."""
+
+    kind: str
+    labels: frozenset[str]
+
+
+# Labels that say nothing of their own: a histogram's buckets.
+PARTS = {"le"}
+
+
+@pytest.fixture(scope="module")
+def here(engine_thread: EngineThread) -> Iterator[Site]:
+    with site(
+        engine_thread, settings=lambda fast, plain: config(fake_model(fast, plain, policy={"mode": "switch"}))
+    ) as running:
+        yield running
+
+
+async def seen(here: Site) -> dict[str, Described]:
+    """The metrics after requests that ended in every way that has a metric of its own."""
+    first = here.speculative[0]
+    async with here.client() as client:
+        await client.post(CHAT, json=chat(stream=True))
+        first.script.append(fail(503))
+        await client.post(CHAT, json=chat())
+        first.script.append(AFTER_FIRST_BYTE["close after an event"])
+        await client.post(CHAT, json=chat(stream=True))
+        first.script.append(play(End.HANG))
+        with pytest.raises(httpx.ReadTimeout):
+            await client.post(CHAT, json=chat(), timeout=0.3)
+    await here.gateway.eventually(lambda: here.gateway.metrics().total("spillway_cancelled_total") == 1)
+    families = text_string_to_metric_families((await asyncio.to_thread(here.gateway.get, "/metrics")).text)
+    return {
+        f"{family.name}_total" if family.type == "counter" else family.name: Described(
+            family.type, frozenset(label for sample in family.samples for label in sample.labels) - PARTS
+        )
+        for family in families
+    }
+
+
+def documented() -> dict[str, Described]:
+    rows = [row for table in tables(REPOSITORY / "docs" / "metrics.md") for row in table]
+    return {
+        name: Described(row["type"], frozenset(codes(row["labels"]))) for row in rows for name in codes(row["metric"])
+    }
+
+
+async def test_the_page_and_the_gateway_agree(here: Site) -> None:
+    here.respond(answer())
+    assert documented() == await seen(here)
