@@ -186,7 +186,7 @@ BEFORE_FIRST_BYTE: dict[str, Behaviour] = {
 # The answer has begun: it must end visibly broken, and never be tried again.
 AFTER_FIRST_BYTE: dict[str, Behaviour] = {
     "close after an event": broken_stream(FIRST_EVENTS, gap=0.02),
-    "reset after an event": broken_stream([*FIRST_EVENTS], End.RESET, gap=0.02),
+    "reset after an event": broken_stream(FIRST_EVENTS, End.RESET, gap=0.1),
     "close inside an event": broken_stream([*FIRST_EVENTS, b'data: {"id": "chatcmpl-fa'], gap=0.02),
     "close inside a chunk": play(
         head(200, (*SSE_HEADERS, *CHUNKED)), chunk(b"".join(FIRST_EVENTS)), b"40\r\ndata: {", 0.02, End.CLOSE
