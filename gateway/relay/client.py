@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from gateway.api.errors import ApiError
 from gateway.config import Limits
-from gateway.relay.drive import Driven, Waker, run
+from gateway.relay.drive import Alarm, Driven, Waker, run
 
 Message = dict[str, Any]
 Receive = Callable[[], Coroutine[Any, Any, Message]]
@@ -64,7 +64,7 @@ class Client:
         while True:
             reading = run(self._receive(), self.waker.wake)
             if isinstance(reading, Driven):
-                loop = asyncio.get_running_loop()
+                loop = self._connection.loop
                 started = started or loop.time()
                 patience = started + size / _BODY_BYTES_PER_SECOND + limits.body_seconds - loop.time()
                 await self._finish(reading, min(patience, limits.body_seconds))
@@ -98,14 +98,12 @@ class Client:
         self.waker.wake()
 
     async def _finish(self, reading: Driven[Message], seconds: float) -> None:
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + seconds
-        timer = loop.call_later(max(seconds, 0), self.waker.wake)
+        alarm = Alarm(self._connection.loop, seconds, self.waker.wake)
         try:
-            while not reading.done and loop.time() < deadline:
+            while not reading.done and not alarm.rung:
                 await self.waker.wait()
         finally:
-            timer.cancel()
+            alarm.cancel()
             if not reading.done:
                 reading.close()
         if not reading.done:

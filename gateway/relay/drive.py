@@ -98,3 +98,23 @@ class Waker:
             await self._future
         finally:
             self._future = None
+
+
+class Alarm:
+    """Wakes somebody once after some seconds. `rung` says that it did: clocks may differ in the last millisecond."""
+
+    __slots__ = ("_timer", "_wake", "rung")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, seconds: float, wake: Callable[[], None]) -> None:
+        """Set it."""
+        self.rung = False
+        self._wake = wake
+        self._timer = loop.call_later(max(seconds, 0.0), self._ring)
+
+    def cancel(self) -> None:
+        """It is no longer needed."""
+        self._timer.cancel()
+
+    def _ring(self) -> None:
+        self.rung = True
+        self._wake()

@@ -16,6 +16,7 @@ from gateway.relay.budget import RetryBudget
 from gateway.relay.call import Call
 from gateway.relay.client import Client, ClientGoneError, Message, Receive, Send
 from gateway.relay.connections import Connections
+from gateway.relay.drive import Alarm
 from gateway.relay.endpoints import find_endpoint
 from gateway.relay.headers import request_id, traceparent
 from gateway.relay.intake import check_type, find_model, read_pin, read_traits
@@ -119,28 +120,37 @@ class Relay:
             asked = self._clock()
             placed = call.model.admit(ask)
             grant = placed if isinstance(placed, Grant) else await self._wait(call, ask, placed)
-            queued = 0.0 if placed is grant else self._clock() - asked
-            record.ended = "cancelled_before_first_byte"
-            self._note(record, grant)
-            attempt = Attempt(call, grant, self._connections.of(grant.replica), self._watchdog, self._clock)
             try:
-                failure = await attempt.start()
-                if not ask.tried and attempt.sent:
-                    record.overhead = max(attempt.sent - read - queued - attempt.connecting, 0.0)
-                if failure:
-                    onward = ask._replace(failed=grant.pool.role, tried=(*ask.tried, grant.replica))
-                    if self._retries(call, grant, failure, onward):
-                        ask = onward
-                        continue
-                record.ended = "cancelled_streaming"
-                broken = await attempt.deliver(self._own_headers(call, grant))
-                record.ended = "finished"
-                if broken:
-                    self._broke(record, grant, str(broken))
-                return
+                queued = 0.0 if placed is grant else self._clock() - asked
+                onward = await self._attempt(call, grant, ask, read + queued)
             finally:
-                attempt.close()
                 grant.lease.release()
+            if onward is None:
+                return
+            ask = onward
+
+    async def _attempt(self, call: Call, grant: Grant, ask: Ask, read: float) -> Ask | None:
+        """Exchange with the granted replica. Returns what to ask for next, or None if the client has its answer."""
+        record = call.record
+        record.ended = "cancelled_before_first_byte"
+        self._note(record, grant)
+        attempt = Attempt(call, grant, self._connections.of(grant.replica), self._watchdog, self._clock)
+        try:
+            failure = await attempt.start()
+            if not ask.tried and attempt.sent:
+                record.overhead = max(attempt.sent - read - attempt.connecting, 0.0)
+            if failure:
+                onward = ask._replace(failed=grant.pool.role, tried=(*ask.tried, grant.replica))
+                if self._retries(call, grant, failure, onward):
+                    return onward
+            record.ended = "cancelled_streaming"
+            broken = await attempt.deliver(self._own_headers(call, grant))
+            record.ended = "finished"
+            if broken:
+                self._broke(record, grant, str(broken))
+            return None
+        finally:
+            attempt.close()
 
     async def _wait(self, call: Call, ask: Ask, refusal: Refusal) -> Grant:
         """Queue for room.
@@ -157,11 +167,10 @@ class Relay:
         except QueueFullError:
             raise _busy(call, "and its queue is full") from None
         seconds = model.config.policy.queue.timeout
-        deadline = self._clock() + seconds
-        timer = asyncio.get_running_loop().call_later(seconds, client.waker.wake)
+        alarm = Alarm(asyncio.get_running_loop(), seconds, client.waker.wake)
         taken = False
         try:
-            while ticket.grant is None and not client.gone and self._clock() < deadline:
+            while ticket.grant is None and not client.gone and not alarm.rung:
                 await client.waker.wait()
             if client.gone:
                 raise ClientGoneError
@@ -169,7 +178,7 @@ class Relay:
                 taken = True
                 return ticket.grant
         finally:
-            timer.cancel()
+            alarm.cancel()
             grant = ticket.leave()
             if grant is not None and not taken:
                 grant.lease.release()
