@@ -147,7 +147,7 @@ class EngineConnection(asyncio.Protocol):
         if not self._status:
             self._head_bytes += len(data)
             if self._head_bytes > _HEAD_BYTES:
-                self._break(EngineError("response headers too large"))
+                self._break(EngineError("response headers too large", answered=True))
                 return
         if sink is None:
             self.close()  # an answer to no question: out of step
@@ -156,7 +156,7 @@ class EngineConnection(asyncio.Protocol):
             self._parser.feed_data(data)
         except httptools.HttpParserError as error:
             if not self._complete:
-                self._break(EngineError(f"not HTTP: {error}", answered=self._status != 0))
+                self._break(EngineError(f"not HTTP: {error}", answered=self._head_bytes > 0))
                 return
             self._keep_alive = False
         body = self._body
@@ -179,7 +179,7 @@ class EngineConnection(asyncio.Protocol):
         self._owner.lost(self)
         if self._sink is not None:
             detail = f"{type(exc).__name__}: {exc}" if exc else "closed by the engine"
-            self._break(EngineError(detail, answered=self._status != 0))
+            self._break(EngineError(detail, answered=self._head_bytes > 0))
 
     # httptools
 
