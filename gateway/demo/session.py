@@ -29,9 +29,9 @@ def run(*, port: int, check: bool) -> int:
         _complain("  spillway demo --port PORT    or    make demo PORT=...    (0: any free one)")
         return 1
     _end_on_signals()
-    from gateway.demo import stage
-
     try:
+        from gateway.demo import stage
+
         with ExitStack() as stack:
             try:
                 return stage.show(stack, port, check=check)

@@ -44,7 +44,7 @@ def show(stack: ExitStack, port: int, *, check: bool) -> int:
         gateway, url = _start_gateway(stack, folder, port, engines)
     measured = asyncio.run(_measure(url))
     if check:
-        return _verdict(claims(measured))
+        return _verdict(claims(measured), gateway)
     return _serve(url, folder, gateway, engines)
 
 
@@ -126,11 +126,14 @@ async def _measure(url: str) -> Measured:
         )
 
 
-def _verdict(shown: Sequence[Claim]) -> int:
+def _verdict(shown: Sequence[Claim], gateway: Child) -> int:
     _say()
     for claim in shown:
         _say(f"FAILED  {claim.text}: {claim.problem}" if claim.problem else f"ok      {claim.text}")
-    return 1 if any(claim.problem for claim in shown) else 0
+    if not any(claim.problem for claim in shown):
+        return 0
+    _say(f"\nThe end of the gateway's log:\n{gateway.tail()}")
+    return 1
 
 
 def _serve(url: str, folder: Path, gateway: Child, engines: Mapping[str, LocalEngine]) -> int:
