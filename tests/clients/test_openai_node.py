@@ -27,7 +27,7 @@ async def run(*command: str, env: dict[str, str] | None = None) -> None:
     assert process.returncode == 0, output.decode()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 async def installed() -> None:
     """The client as the lock file has it."""
     assert shutil.which("node"), "node is needed, 20 or newer"
