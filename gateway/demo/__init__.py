@@ -12,8 +12,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the demo's options to `parser`."""
     parser.add_argument("--check", action="store_true", help="assert what the table shows, then stop everything")
     parser.add_argument(
-        "--port", type=int, default=DEFAULT_PORT, help="the gateway's port (default: %(default)s; 0: any free one)"
+        "--port", type=_port, default=DEFAULT_PORT, help="the gateway's port (default: %(default)s; 0: any free one)"
     )
+
+
+def _port(text: str) -> int:
+    port = int(text)
+    if not 0 <= port <= 65535:
+        raise argparse.ArgumentTypeError(f"{port} is not a port: 0 to 65535")
+    return port
 
 
 def run(args: argparse.Namespace) -> int:

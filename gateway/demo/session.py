@@ -24,8 +24,8 @@ def run(*, port: int, check: bool) -> int:
         return 1
     try:
         port = _free_port(port)
-    except (OSError, OverflowError) as error:
-        _complain(f"Port {port} can't be used: {error}. Stop what listens there, or choose another port:")
+    except OSError as error:
+        _complain(f"Port {port} can't be used: {error.strerror}. Stop what listens there, or choose another port:")
         _complain("  spillway demo --port PORT    or    make demo PORT=...    (0: any free one)")
         return 1
     _end_on_signals()

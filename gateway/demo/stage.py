@@ -16,7 +16,7 @@ from gateway.demo.check import Claim, Measured, claims
 from gateway.demo.engines import MODEL_NAME, Drafting, LocalEngine
 from gateway.demo.gateway import Observer, is_ready, write_config
 from gateway.demo.model import prepare_model
-from gateway.demo.process import Child
+from gateway.demo.process import Child, ChildFailedError
 from gateway.demo.prompts import DISTINCT
 from gateway.demo.traffic import Traffic, client
 
@@ -33,7 +33,7 @@ _say = partial(print, flush=True)
 def show(stack: ExitStack, port: int, *, check: bool) -> int:
     """Runs the demo; what it starts is stopped by `stack`. Returns the exit status.
 
-    Raises ChildFailedError when an engine or the gateway does not come up, and KeyboardInterrupt before it serves.
+    Raises ChildFailedError when an engine or the gateway does not come up or goes away, and KeyboardInterrupt before it serves.
     """
     with _step("Preparing the model, once") as progress:
         model = prepare_model(progress)
@@ -42,7 +42,10 @@ def show(stack: ExitStack, port: int, *, check: bool) -> int:
         engines = _start_engines(stack, model, folder)
     with _step(f"Starting the gateway on port {port}"):
         gateway, url = _start_gateway(stack, folder, port, engines)
-    measured = asyncio.run(_measure(url))
+    try:
+        measured = asyncio.run(_measure(url))
+    except httpx.HTTPError as error:
+        raise ChildFailedError(f"the gateway gave no answer ({error!r}); its log ends:\n{gateway.tail()}") from error
     if check:
         return _verdict(claims(measured), gateway)
     return _serve(url, folder, gateway, engines)
