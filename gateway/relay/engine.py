@@ -192,7 +192,7 @@ class EngineConnection(asyncio.Protocol):
         status = self._parser.get_status_code()
         # What comes in `_headers` from here on are trailers, which are dropped.
         headers, self._headers = self._headers, []
-        if status < 200:
+        if status < 200 or self._complete:
             return
         self._status, self._head = status, headers
         if self._sink is not None:
@@ -200,11 +200,14 @@ class EngineConnection(asyncio.Protocol):
 
     def on_body(self, data: bytes) -> None:
         """Body bytes."""
-        self._body.append(data)
+        if not self._complete:
+            self._body.append(data)
 
     def on_message_complete(self) -> None:
         """The response is whole."""
-        if self._status:
+        if self._complete:
+            self._keep_alive = False  # a second response to one request: out of step
+        elif self._status:
             self._complete = True
             self._keep_alive = self._parser.should_keep_alive()
 

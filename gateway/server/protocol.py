@@ -10,6 +10,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from gateway.api.errors import error_body
 from gateway.config import Limits
+from gateway.server.writing import HeadWithBody, Unchunked
 
 _LINGER_SECONDS = 5.0
 
@@ -80,13 +81,15 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """See httptools."""
         most = type(self).limits().header_bytes
-        if self._head_bytes > most and sum(len(name) + len(value) for name, value in self.headers) > most:
+        if self._head_bytes > most and self._size_of_head() > most:
             self._refuse_size()
             raise ValueError("request headers too large")
         self.head_since = None
         self._head_bytes = 0
         super().on_headers_complete()
-        self.cycle.transport = cast("Any", _HeadWithBody(self.transport, self.close_gently))
+        if self.scope["method"] != "HEAD":
+            wrap = Unchunked if self.scope["http_version"] == "1.0" else HeadWithBody
+            self.cycle.transport = cast("Any", wrap(self.transport, self.close_gently))
 
     def overdue(self, now: float) -> bool:
         """Whether the head of a request has been awaited for too long."""
@@ -105,6 +108,9 @@ class BoundedProtocol(HttpToolsProtocol):
         """Answer what can't be parsed and close."""
         self._refuse(400, f"{msg} Send HTTP/1.1.", "invalid_http")
 
+    def _size_of_head(self) -> int:
+        return len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+
     def _refuse_size(self) -> None:
         most = type(self).limits().header_bytes
         self._refuse(431, f"The request's headers are larger than {most} bytes. Send less.", "headers_too_large")
@@ -121,37 +127,6 @@ class BoundedProtocol(HttpToolsProtocol):
         head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(body)
         self.transport.write(STATUS_LINE[status] + head + body)
         self.transport.close()
-
-
-class _HeadWithBody:
-    """A transport for one response: holds the head until what follows it, then steps aside.
-
-    uvicorn writes them apart, which costs a system call and a packet for each response.
-    """
-
-    def __init__(self, transport: Any, close: Callable[[], None]) -> None:
-        self._transport = transport
-        self._close = close
-        self._head = b""
-        self.is_closing: Callable[[], bool] = transport.is_closing
-        self.write: Callable[[bytes], None] = self._first_write
-
-    def close(self) -> None:
-        if self._head:
-            self._transport.write(self._head)
-        self._close()
-
-    def _first_write(self, data: bytes) -> None:
-        if data.startswith(b"HTTP/1.1 100 "):
-            self._transport.write(data)
-            return
-        self._head = data
-        self.write = self._second_write
-
-    def _second_write(self, data: bytes) -> None:
-        head, self._head = self._head, b""
-        self.write = self._transport.write
-        self._transport.write(head + data)
 
 
 def bounded_protocol(limits: Callable[[], Limits], refused: Callable[[int], None]) -> type[BoundedProtocol]:
