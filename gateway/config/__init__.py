@@ -1,12 +1,12 @@
 """The configuration: one YAML file plus environment overrides, validated as a whole and reloaded when it changes."""
 
+from .discovery import Discovery, Kubernetes
 from .errors import ConfigError, Problem, Source
 from .load import Loaded, load_config
 from .render import effective_yaml
 from .schema import (
     Auth,
     Config,
-    Discovery,
     Drain,
     EngineKind,
     EngineTls,
@@ -36,6 +36,7 @@ __all__ = [
     "EngineKind",
     "EngineTls",
     "Health",
+    "Kubernetes",
     "Limits",
     "Listen",
     "Loaded",

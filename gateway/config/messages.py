@@ -118,6 +118,7 @@ _PLAIN: Mapping[str, str] = {
     "finite_number": "a finite number",
     "path_type": "a path",
     "tuple_type": "a list",
+    "dict_type": "a mapping, such as {app: k2}",
     "model_type": "a mapping of fields",
     "model_attributes_type": "a mapping of fields",
 }
@@ -131,7 +132,7 @@ def _requirement(kind: str, context: Mapping[str, Any], shape: Shape) -> str | N
     if kind == "literal_error":
         return _one_of(shape.choices)
     if kind == "too_short":
-        return "a list with at least one entry"
+        return f"a {'list' if shape.named is None else 'mapping'} with at least one entry"
     if kind == "string_too_long":
         return f"at most {context['max_length']} characters long"
     if kind in ("string_type", "string_unicode", "string_pattern_mismatch"):
@@ -154,7 +155,7 @@ def _echo(value: object, shape: Shape) -> str:
     if value is None:
         return "empty"
     if isinstance(value, dict):
-        return "a mapping"
+        return "a mapping" if value else "an empty mapping"
     if isinstance(value, list):
         return "a list" if value else "an empty list"
     if shape.scalar is None and not shape.choices:

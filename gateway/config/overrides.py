@@ -109,6 +109,8 @@ def _index(segment: str, data: object, loc: Loc) -> int:
 
 
 def _field(name: str, number: int, segment: str, data: object, loc: Loc, shape: Shape) -> tuple[str, Shape]:
+    if shape.named is not None:
+        raise _RefusedError(f"{dotted(loc)} can only be set as a whole, such as '{{app: k2}}'")
     if not shape.sections:
         raise _RefusedError(f"{dotted(loc)} is a single value and has no {segment!r}")
     if data is not None and not isinstance(data, dict):

@@ -102,6 +102,8 @@ def _value(shape: Shape) -> str:
         return ", ".join(f"`{choice}`" for choice in shape.choices)
     if shape.sections:
         return "mapping"
+    if shape.named is not None:
+        return f"mapping of names to {_value(shape.named)}{'; not empty' if any(_bounds(shape)) else ''}"
     if shape.item is not None:
         entries = " of mappings" if shape.item.sections else f", each entry {_value(shape.item)}"
         return f"list{entries}{'; not empty' if any(_bounds(shape)) else ''}"

@@ -5,10 +5,10 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
+from .discovery import Discovery
 from .section import Comparison, Contradictions, Section
 from .values import (
     Count,
-    EngineUrl,
     Host,
     Key,
     Name,
@@ -93,23 +93,6 @@ def _with_kind(value: object) -> object:
 
 # The discriminator wants `kind` present, while the file may leave it out.
 Policy = Annotated[ThresholdPolicy | PinnedPolicy, Field(discriminator="kind"), BeforeValidator(_with_kind)]
-
-
-class Discovery(Section):
-    """Where a pool's replicas come from."""
-
-    static: Annotated[tuple[EngineUrl, ...], Field(min_length=1)]
-    """Base URLs of the replicas, such as `http://10.0.0.1:30000`."""
-
-    def comparisons(self) -> tuple[Comparison, ...]:
-        return (self._urls_differ,)
-
-    def _urls_differ(self) -> Contradictions:
-        seen: dict[str, int] = {}
-        for index, url in enumerate(self.static):
-            first = seen.setdefault(url.rstrip("/"), index)
-            if first != index:
-                yield ("static", index), f"is the same URL as static[{first}]: list each replica once"
 
 
 class Health(Section):

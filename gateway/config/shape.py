@@ -2,7 +2,7 @@
 
 import types
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal, Union, get_args, get_origin
@@ -17,10 +17,14 @@ DISCRIMINATOR = "kind"
 
 @dataclass(frozen=True)
 class Shape:
-    """What may stand at one place: a mapping (of one section, or one of several), a list, or a single value."""
+    """What may stand at one place: a mapping (of one section, or one of several), a list, or a single value.
+
+    A mapping whose names are free, such as labels, counts as a single value; `named` is what they stand for.
+    """
 
     sections: tuple[type[Section], ...] = ()
     item: "Shape | None" = None
+    named: "Shape | None" = None
     scalar: object = None
     nullable: bool = False
     metadata: tuple[object, ...] = ()
@@ -61,6 +65,8 @@ class Shape:
         """The shape of one entry of `data`, which has this shape; None where the schema knows no such entry."""
         if isinstance(key, int):
             return self.item
+        if self.named is not None:
+            return self.named
         section = self.section(data)
         return None if section is None else fields(section).get(key)
 
@@ -74,10 +80,12 @@ def _shape(annotation: object, metadata: tuple[object, ...]) -> Shape:
         nullable = types.NoneType in get_args(annotation)
         if len(shapes) == 1:
             only = shapes[0]
-            return Shape(only.sections, only.item, only.scalar, nullable, only.metadata)
+            return replace(only, nullable=nullable)
         return Shape(sections=tuple(section for shape in shapes for section in shape.sections), nullable=nullable)
     if get_origin(annotation) is tuple:
         return Shape(item=_shape(get_args(annotation)[0], ()), metadata=metadata)
+    if get_origin(annotation) is dict:
+        return Shape(named=_shape(get_args(annotation)[1], ()), scalar=annotation, metadata=metadata)
     if isinstance(annotation, type) and issubclass(annotation, Section):
         return Shape(sections=(annotation,), metadata=metadata)
     return Shape(scalar=annotation, metadata=metadata)

@@ -1,6 +1,7 @@
 """The single values of the configuration file as types: what each may be, and the words that say so."""
 
 import ipaddress
+import re
 from dataclasses import dataclass
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -54,6 +55,29 @@ def _usable_url(url: str) -> str:
     return url
 
 
+def _port_as_text(value: object) -> object:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _usable_pod_port(port: str) -> str:
+    if port.isdigit() and not 1 <= int(port) <= 65535:
+        raise refusal(f"{port} is no port: give 1 to 65535, or a port's name")
+    return port
+
+
+_LABEL_NAME = re.compile(r"([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+_LABEL_VALUE = re.compile(r"([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?")
+
+
+def _usable_labels(labels: dict[str, str]) -> dict[str, str]:
+    for name, value in labels.items():
+        if not _LABEL_NAME.fullmatch(name):
+            raise refusal(f"{name!r} is no name of a Kubernetes label, such as app or example.com/app")
+        if not _LABEL_VALUE.fullmatch(value):
+            raise refusal(f"{value!r} is no value of a Kubernetes label: up to 63 letters, digits, -, _ and .")
+    return labels
+
+
 _Number = BeforeValidator(_not_a_boolean)
 
 Port = Annotated[int, Field(ge=0, le=65535), _Number]
@@ -86,9 +110,27 @@ UrlPath = Annotated[
     StringConstraints(pattern=r"^/[!-~]*$"),
     Must("a path that starts with a slash, such as /health"),
 ]
+BasePath = Annotated[
+    str,
+    StringConstraints(pattern=r"^(/[!\"$->@-~]*)?$"),
+    Must("a path without query, such as /engine"),
+]
 Key = Annotated[
     str,
     StringConstraints(pattern=r"^[!-~]+$"),
     Secret(),
     Must("a key of printable ASCII characters without spaces, or ${NAME} for the value of an environment variable"),
 ]
+KubernetesName = Annotated[
+    str,
+    StringConstraints(max_length=63, pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"),
+    Must("a name as Kubernetes has it, such as k2-baseline: lower case letters, digits and dashes"),
+]
+PodPort = Annotated[
+    str,
+    StringConstraints(max_length=63, pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"),
+    BeforeValidator(_port_as_text),
+    AfterValidator(_usable_pod_port),
+    Must("the name or the number of a port, such as http or 30000"),
+]
+Labels = Annotated[dict[str, str], Field(min_length=1), AfterValidator(_usable_labels)]

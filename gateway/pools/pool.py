@@ -42,7 +42,7 @@ class Pool:
             return
         for replica in self.replicas.values():
             replica.reconfigure(config)
-        self.reconcile(url.rstrip("/") for url in config.discovery.static)
+        self.reconcile(url.rstrip("/") for url in config.discovery.static or ())
 
     def reconcile(self, observed: Iterable[str]) -> None:
         """Make the pool's replicas those observed. One that is gone gets nothing new and may finish what it has."""

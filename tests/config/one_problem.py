@@ -16,6 +16,7 @@ def pool(lines: str) -> str:
     return f"models:\n  - name: m\n    pools:\n      speculative:\n        {lines}\n"
 
 
+KUBERNETES = "models[0].pools.speculative.discovery.kubernetes"
 STATIC = 'discovery: {static: ["http://a:1"]}'
 
 # The file, then the only problem's field, line and reason.
@@ -73,9 +74,81 @@ ONE_PROBLEM = {
     "missing discovery": (pool("engine: vllm"), "models[0].pools.speculative.discovery", 4, "is required"),
     "empty discovery": (
         pool("discovery: {}"),
-        "models[0].pools.speculative.discovery.static",
+        "models[0].pools.speculative.discovery",
         5,
-        "is required: base URLs of the replicas",
+        "says nothing: give static or kubernetes",
+    ),
+    "two discoveries": (
+        pool("discovery: {static: ['http://a:1'], kubernetes: {service: s}}"),
+        "models[0].pools.speculative.discovery.kubernetes",
+        5,
+        "can't be given beside static: keep one",
+    ),
+    "kubernetes without a query": (
+        pool("discovery: {kubernetes: {namespace: llm}}"),
+        KUBERNETES,
+        5,
+        "names nothing to look for: give service or labels",
+    ),
+    "service and labels": (
+        pool("discovery: {kubernetes: {service: s, labels: {app: x}}}"),
+        f"{KUBERNETES}.labels",
+        5,
+        "can't be given beside service: keep one",
+    ),
+    "service that is a host name": (
+        pool("discovery: {kubernetes: {service: k2.llm.svc}}"),
+        f"{KUBERNETES}.service",
+        5,
+        "must be a name as Kubernetes has it, such as k2-baseline: lower case letters, digits and dashes, not 'k2.llm",
+    ),
+    "labels as text": (
+        pool("discovery: {kubernetes: {labels: app=x}}"),
+        f"{KUBERNETES}.labels",
+        5,
+        "must be a mapping, such as {app: k2}, not 'app=x'",
+    ),
+    "no labels": (
+        pool("discovery: {kubernetes: {labels: {}}}"),
+        f"{KUBERNETES}.labels",
+        5,
+        "must be a mapping with at least one entry, not an empty mapping",
+    ),
+    "label that is a boolean": (
+        pool("discovery: {kubernetes: {labels: {app: true}}}"),
+        f"{KUBERNETES}.labels.app",
+        5,
+        "must be text, not true; put it in quotes",
+    ),
+    "label with a wrong name": (
+        pool("discovery: {kubernetes: {labels: {a b: x}}}"),
+        f"{KUBERNETES}.labels",
+        5,
+        "'a b' is no name of a Kubernetes label",
+    ),
+    "label with a wrong value": (
+        pool("discovery: {kubernetes: {labels: {app: -x}}}"),
+        f"{KUBERNETES}.labels",
+        5,
+        "'-x' is no value of a Kubernetes label",
+    ),
+    "pod port out of range": (
+        pool("discovery: {kubernetes: {service: s, port: 70000}}"),
+        f"{KUBERNETES}.port",
+        5,
+        "70000 is no port: give 1 to 65535, or a port's name",
+    ),
+    "pod port that is a boolean": (
+        pool("discovery: {kubernetes: {service: s, port: true}}"),
+        f"{KUBERNETES}.port",
+        5,
+        "must be the name or the number of a port, such as http or 30000, not true",
+    ),
+    "base path with a query": (
+        pool("discovery: {kubernetes: {service: s, path: '/a?b'}}"),
+        f"{KUBERNETES}.path",
+        5,
+        "must be a path without query, such as /engine",
     ),
     "no replicas": (
         pool("discovery: {static: []}"),

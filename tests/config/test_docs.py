@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from gateway.config import load_config
+from gateway.config.discovery import Discovery, Kubernetes
 from gateway.config.reference import reference
 from gateway.config.section import Section
 from gateway.config.shape import ROOT, Shape, entry, fields
@@ -42,6 +43,14 @@ def shown(data: object, shape: Shape = ROOT) -> Iterator[tuple[type[Section], st
                 yield from shown(entry(data, name), field)
 
 
+# Fields that have no default and that a file is likely to need.
+GIVEN = {
+    (Discovery, "static"),
+    (Kubernetes, "service"),
+    (Kubernetes, "port"),
+}
+
+
 def test_the_annotated_example_shows_every_field_with_its_default() -> None:
     given = list(shown(yaml.safe_load((EXAMPLES / "spillway.yaml").read_text())))
     assert {(section, name) for section, name, _ in given} == {
@@ -49,7 +58,7 @@ def test_the_annotated_example_shows_every_field_with_its_default() -> None:
     }
     for section, name, value in given:
         info = section.model_fields[name]
-        if not info.is_required() and not isinstance(value, dict):
+        if not info.is_required() and not isinstance(value, dict) and (section, name) not in GIVEN:
             default = list(info.default) if isinstance(info.default, tuple) else info.default
             assert (section, name, value) == (section, name, default)
 

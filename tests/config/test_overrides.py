@@ -44,6 +44,11 @@ APPLIED: dict[str, tuple[dict[str, str], str, object]] = {
         "1e3",
     ),
     "a policy left without kind": ({"MODELS__0__POLICY": "{threshold: 3}"}, "models.0.policy.threshold", 3),
+    "a pool in a cluster": (
+        {"MODELS__0__POOLS__BASELINE__DISCOVERY": "{kubernetes: {service: k2, port: 8000}}"},
+        "models.0.pools.baseline.discovery.kubernetes.port",
+        "8000",
+    ),
     "a URL": (
         {"MODELS__0__POOLS__BASELINE__DISCOVERY__STATIC__0": "http://b:2"},
         "models.0.pools.baseline.discovery.static",
@@ -163,6 +168,12 @@ REFUSED = {
     "number too high": ("MODELS__2__NAME", "x", "", "'2' is no entry of models: give its number, 0 to 1"),
     "number of an empty list": ("MODELS__0__ALIASES__1", "x", "", "give its number, 0 (0 adds one)"),
     "beyond a value": ("LISTEN__PORT__X", "1", "", "listen.port is a single value and has no 'x'"),
+    "beyond labels": (
+        "MODELS__0__POOLS__BASELINE__DISCOVERY__KUBERNETES__LABELS__APP",
+        "x",
+        "",
+        "discovery.kubernetes.labels can only be set as a whole, such as '{app: k2}'",
+    ),
     "empty step": ("LISTEN____PORT", "1", "", "unknown field"),
     "bad value": ("LISTEN__PORT", "x", "listen.port", "must be a whole number, not 'x'"),
     "out of range": ("MODELS__0__POLICY__THRESHOLD", "0", "models[0].policy.threshold", "must be at least 1, not 0"),

@@ -53,8 +53,26 @@ def section(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any
     return st.fixed_dictionaries({}, optional=fields)
 
 
+kubernetes_names = st.sampled_from(["k2-baseline", "0", "1e3", "null", "on"])
+label_values = st.sampled_from(["", "true", "1e3", "k2.5_x", "0", "null"])
+clusters = st.fixed_dictionaries(
+    {},
+    optional={
+        "namespace": st.none() | kubernetes_names,
+        "port": st.none() | st.integers(1, 65535) | st.sampled_from(["http", "0x1f", "8080"]),
+        "scheme": st.sampled_from(["http", "https"]),
+        "path": st.sampled_from(["", "/", "/a%20b/'c'"]),
+        "resync_seconds": seconds,
+    },
+)
+queries = st.fixed_dictionaries({"service": kubernetes_names}) | st.fixed_dictionaries(
+    {"labels": st.dictionaries(st.sampled_from(["app", "true", "8", "example.com/a.b"]), label_values, min_size=1)}
+)
+discoveries = st.fixed_dictionaries({"static": distinct_urls}) | st.fixed_dictionaries(
+    {"kubernetes": st.builds(lambda query, cluster: {**query, **cluster}, queries, clusters)}
+)
 pools = st.fixed_dictionaries(
-    {"discovery": st.fixed_dictionaries({"static": distinct_urls})},
+    {"discovery": discoveries},
     optional={
         "engine": st.sampled_from(["sglang", "vllm", "llamacpp", "openai"]),
         "engine_model": st.none() | names,
