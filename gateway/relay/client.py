@@ -21,6 +21,7 @@ class Connection(Protocol):
     """The client's connection: tells of its loss at once, where ASGI would want a task that waits for it."""
 
     loop: asyncio.AbstractEventLoop
+    lost: bool
     on_lost: Callable[[], None] | None
 
     def abort(self) -> None:
@@ -84,6 +85,8 @@ class Client:
     def watch(self) -> None:
         """From now on notice when the client leaves."""
         self._connection.on_lost = self._left
+        if self._connection.lost:
+            self._left()
 
     def unwatch(self) -> None:
         """The response is about to be complete."""

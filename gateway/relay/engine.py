@@ -152,19 +152,22 @@ class EngineConnection(asyncio.Protocol):
         if sink is None:
             self.close()  # an answer to no question: out of step
             return
+        broken: EngineError | None = None
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError as error:
-            if not self._complete:
-                self._break(EngineError(f"not HTTP: {error}", answered=self._head_bytes > 0))
-                return
+            broken = EngineError(f"not HTTP: {error}", answered=True)
             self._keep_alive = False
         body = self._body
         if body:
             self._body = []
             sink.on_data(body[0] if len(body) == 1 else b"".join(body))
-        if self._complete and self._sink is sink:
+        if self._sink is not sink:
+            return
+        if self._complete:
             self._finish(sink)
+        elif broken is not None:
+            self._break(broken)
 
     def eof_received(self) -> None:
         """See asyncio.Protocol. The end of a body that has neither length nor chunks."""

@@ -33,8 +33,15 @@ _NOT_UPSTREAM = _HOP_BY_HOP | {
     b"x-api-key",
     b"x-request-id",
 }
-# The server adds its own date.
-_NOT_DOWNSTREAM = _HOP_BY_HOP | {b"date", b"set-cookie", b"x-request-id"}
+# Ours, or the server's.
+_NOT_DOWNSTREAM = _HOP_BY_HOP | {
+    b"date",
+    b"set-cookie",
+    b"x-request-id",
+    b"x-spillway-pool",
+    b"x-spillway-reason",
+    b"x-spillway-replica",
+}
 
 _NOT_DOWNSTREAM_UNFRAMED = _NOT_DOWNSTREAM | {b"content-length"}
 _NONE: frozenset[bytes] = frozenset()
@@ -94,7 +101,8 @@ def downstream_headers(headers: list[tuple[bytes, bytes]], *, keep_length: bool)
 
 def _nominated(headers: Headers) -> frozenset[bytes]:
     """The headers that Connection names as hop-by-hop."""
+    nominated = _NONE
     for name, value in headers:
         if name == b"connection" and value.lower() not in (b"keep-alive", b"close"):
-            return frozenset(token.strip().lower() for token in value.split(b","))
-    return _NONE
+            nominated |= {token.strip().lower() for token in value.split(b",")}
+    return nominated

@@ -18,7 +18,8 @@ _LINGER_SECONDS = 5.0
 class BoundedProtocol(HttpToolsProtocol):
     """One client connection. `limits` and `refused` are set on a subclass by `bounded_protocol`.
 
-    The application finds it as the ASGI extension `spillway.connection`: it may set `on_lost`, and call `abort`.
+    The application finds it as the ASGI extension `spillway.connection`: it may read `lost`, set `on_lost` and call
+    `abort`.
     """
 
     limits: Callable[[], Limits]
@@ -30,6 +31,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._head_bytes = 0
         self._lingering: asyncio.TimerHandle | None = None
         self.head_since: float | None = None
+        self.lost = False
         self.on_lost: Callable[[], None] | None = None
 
     def abort(self) -> None:
@@ -57,6 +59,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """See asyncio.Protocol."""
         super().connection_lost(exc)
+        self.lost = True
         if self._lingering is not None:
             self._lingering.cancel()
         if self.on_lost is not None:
