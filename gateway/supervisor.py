@@ -1,25 +1,31 @@
-"""Keeps a prober for each replica and its connections in step with the pools."""
+"""Keeps discovery, a prober for each replica and its connections in step with the pools."""
 
 import asyncio
 from collections.abc import Callable
 
 import httpx
 
-from gateway.config import EngineTls
+from gateway.config import Discovery, EngineTls
 from gateway.pools import Pool, Prober, Replica
+from gateway.pools.discovery import Discoverer
 from gateway.relay import Connections
 from gateway.relay.upstream import tls_context
 
 
 class Supervisor:
-    """Adopts replicas as pools gain them, dismisses them once they are idle and gone."""
+    """Has replicas looked for, adopts them as pools gain them, dismisses them once they are idle and gone."""
 
     def __init__(self, connections: Connections, clock: Callable[[], float]) -> None:
         """`clock` gives monotonic seconds."""
         self._connections = connections
         self._clock = clock
+        self._discoverer = Discoverer()
         self._clients: dict[EngineTls, httpx.AsyncClient] = {}
         self._probers: dict[Replica, tuple[Prober, asyncio.Task[None]]] = {}
+
+    def discover(self, pool: Pool, discovery: Discovery | None) -> None:
+        """Look for the pool's replicas as `discovery` says; None: no longer."""
+        self._discoverer.discover(pool, discovery)
 
     def adopt(self, pool: Pool, replica: Replica) -> None:
         """Start to probe it."""
@@ -40,7 +46,8 @@ class Supervisor:
             known[0].hurry()
 
     async def close(self) -> None:
-        """Stop all probing."""
+        """Stop all looking and probing."""
+        await self._discoverer.close()
         probing = [task for _, task in self._probers.values()]
         for task in probing:
             task.cancel()

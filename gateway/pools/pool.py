@@ -1,15 +1,21 @@
 """The replicas of one model that were launched with one profile."""
 
-from collections.abc import Callable, Collection, Iterable
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Protocol
 
-from gateway.config import PoolConfig
+from gateway.config import Discovery, PoolConfig
+from gateway.pools.observed import Delta, Observed
 from gateway.pools.replica import Replica, State
-from gateway.routing import PoolLoad, Role, least_inflight
+from gateway.routing import PoolLoad, Role, balanced
 
 
 class Supervisor(Protocol):
-    """Whoever connects to replicas and probes them."""
+    """Whoever finds replicas, connects to them and probes them."""
+
+    def discover(self, pool: "Pool", discovery: Discovery | None) -> None:
+        """Reconcile the pool with what `discovery` finds from now on, in place of what it said before; None: stop."""
+        ...
 
     def adopt(self, pool: "Pool", replica: Replica) -> None:
         """A replica joined the pool."""
@@ -18,6 +24,10 @@ class Supervisor(Protocol):
     def dismiss(self, replica: Replica) -> None:
         """A replica left and has nothing in flight any more."""
         ...
+
+
+def _place(replica: Replica) -> tuple[int, str]:
+    return replica.digest, replica.url
 
 
 class Pool:
@@ -30,42 +40,51 @@ class Pool:
         self.config: PoolConfig | None = None
         self.inflight = 0
         self.replicas: dict[str, Replica] = {}
-        self.ready: tuple[Replica, ...] = ()
+        # When discovery last confirmed the replicas (monotonic seconds); None where there is nothing to confirm.
+        self.confirmed_at: float | None = None
+        self._ready: list[Replica] = []
+        self._leaving: set[Replica] = set()
         self._supervisor = supervisor
         self._on_change = on_change
 
+    @property
+    def ready(self) -> Sequence[Replica]:
+        """The replicas that take new requests, sorted by digest."""
+        return self._ready
+
     def reconfigure(self, config: PoolConfig | None) -> None:
-        """Take over settings and static replicas; None removes the pool from service, its streams finish."""
+        """Take over settings and discovery; None removes the pool from service, its streams finish."""
         self.config = config
+        if config is not None:
+            for replica in self.replicas.values():
+                replica.reconfigure(config)
+        self._supervisor.discover(self, config.discovery if config else None)
         if config is None:
             self.reconcile(())
-            return
-        for replica in self.replicas.values():
-            replica.reconfigure(config)
-        self.reconcile(url.rstrip("/") for url in config.discovery.static or ())
 
-    def reconcile(self, observed: Iterable[str]) -> None:
-        """Make the pool's replicas those observed. One that is gone gets nothing new and may finish what it has."""
-        wanted = dict.fromkeys(observed)
-        for url, replica in list(self.replicas.items()):
-            if url not in wanted:
-                replica.removed = True
-                self._forget_if_idle(replica)
-        if self.config is not None:
-            for url in wanted:
-                known = self.replicas.get(url)
-                if known is not None:
-                    known.removed = False
-                    continue
-                self.replicas[url] = replica = Replica(url, self.config)
-                self._supervisor.adopt(self, replica)
-        self.refresh()
+    def reconcile(self, observed: Observed) -> None:
+        """Make the pool's replicas those observed. One that is gone gets nothing new and may finish what it has.
 
-    def refresh(self) -> None:
-        """Look at every replica's state again."""
-        ready = tuple(replica for replica in self.replicas.values() if replica.state is State.READY)
-        if ready != self.ready:
-            self.ready = ready
+        After a delta, those that are gone and idle are known until the next `sweep`: an endpoint that moves from one
+        EndpointSlice to another may be in neither for a moment. What a delta costs does not depend on the others.
+        """
+        if isinstance(observed, Delta):
+            changed = [*self._part(observed.left), *self._join(observed.joined)]
+        else:
+            wanted = dict.fromkeys(observed)
+            changed = [*self._part([url for url in self.replicas if url not in wanted]), *self._join(wanted)]
+            self.sweep()
+        if changed:
+            self.refresh(*changed)
+
+    def sweep(self) -> None:
+        """Forget the replicas that are gone and idle."""
+        for replica in list(self._leaving):
+            self._forget_if_idle(replica)
+
+    def refresh(self, *changed: Replica) -> None:
+        """Look again at the state of these replicas, or of all."""
+        if any([self._rank(replica) for replica in changed or self.replicas.values()]):
             self._on_change()
 
     def released(self, replica: Replica) -> None:
@@ -75,10 +94,12 @@ class Pool:
 
     def load(self, excluded: Collection[Replica] = ()) -> PoolLoad:
         """The pool as a policy sees it; `excluded` replicas have been tried already."""
-        ready, config = self.ready, self.config
+        ready, config = self._ready, self.config
         if not ready or config is None:
             return PoolLoad(self.inflight, 0, False, False)
         ceiling, available = config.max_inflight, False
+        if not excluded and self.inflight < ceiling * len(ready):
+            return PoolLoad(self.inflight, len(ready), True, True)
         for replica in ready:
             if replica in excluded:
                 continue
@@ -93,12 +114,48 @@ class Pool:
         Raises:
             LookupError: the pool has no ready replica outside `excluded`.
         """
-        replica = least_inflight(self.ready, affinity, excluded)
+        ceiling = self.config.max_inflight if self.config else 1
+        replica = balanced(self._ready, affinity, self.inflight, ceiling, excluded)
         if replica is None:
             raise LookupError(f"{self.model}/{self.role} has no ready replica")
         return replica
 
+    def _part(self, urls: Iterable[str]) -> Iterator[Replica]:
+        """Mark these as gone; yields those that were not."""
+        for url in urls:
+            replica = self.replicas.get(url)
+            if replica is not None and not replica.removed:
+                replica.removed = True
+                self._leaving.add(replica)
+                yield replica
+
+    def _join(self, urls: Iterable[str]) -> Iterator[Replica]:
+        """Take these in; yields those that were gone. A new one is not ready before its first probe."""
+        if self.config is None:
+            return
+        for url in urls:
+            known = self.replicas.get(url)
+            if known is None:
+                self.replicas[url] = replica = Replica(url, self.config)
+                self._supervisor.adopt(self, replica)
+            elif known.removed:
+                known.removed = False
+                self._leaving.discard(known)
+                yield known
+
+    def _rank(self, replica: Replica) -> bool:
+        """Put it among the ready ones or take it out; whether that was a change."""
+        at = bisect_left(self._ready, _place(replica), key=_place)
+        was_ready = at < len(self._ready) and self._ready[at] is replica
+        is_ready = replica.state is State.READY
+        if is_ready and not was_ready:
+            self._ready.insert(at, replica)
+        elif was_ready and not is_ready:
+            del self._ready[at]
+        return is_ready != was_ready
+
     def _forget_if_idle(self, replica: Replica) -> None:
-        if replica.inflight == 0 and self.replicas.get(replica.url) is replica:
+        if replica.inflight == 0 and replica in self._leaving:
+            self._leaving.discard(replica)
             del self.replicas[replica.url]
             self._supervisor.dismiss(replica)

@@ -205,7 +205,7 @@ class Relay:
 
     def _blame(self, grant: Grant) -> None:
         grant.replica.health.request_failed(self._clock())
-        grant.pool.refresh()
+        grant.pool.refresh(grant.replica)
         self._suspect(grant.replica)
 
     def _broke(self, record: Record, grant: Grant, error: str) -> None:

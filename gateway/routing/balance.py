@@ -1,5 +1,6 @@
 """Which replica of a pool: least in-flight, ties broken by affinity (rendezvous hashing)."""
 
+from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from typing import Protocol, TypeVar
 from zlib import crc32
@@ -20,6 +21,8 @@ class Candidate(Protocol):
 C = TypeVar("C", bound=Candidate)
 
 _MIX = 0x9E3779B1
+# Up to so many candidates all are looked at; of more, a sample of this size.
+EXACT = 64
 
 
 def least_inflight(candidates: Sequence[C], affinity: int, excluded: Collection[C] = ()) -> C | None:
@@ -39,6 +42,35 @@ def least_inflight(candidates: Sequence[C], affinity: int, excluded: Collection[
         if best is None or candidate.inflight < fewest or rank > score:
             best, fewest, score = candidate, candidate.inflight, rank
     return best
+
+
+def balanced(
+    ring: Sequence[C], affinity: int, inflight: int, ceiling: int, excluded: Collection[C] = ()
+) -> C | None:
+    """Return a candidate with few in-flight requests, at a cost that does not grow with their number; None for none.
+
+    `ring` is sorted by digest. Up to `EXACT` candidates, this is `least_inflight`. Of more, it is that among the
+    neighbours of the affinity's place in the ring, so that a key meets the same few whoever else comes and goes. If none
+    of those is below `ceiling` and at most at the mean of `inflight` over all (rounded up), neighbours of another place
+    are asked, and in the end everybody: one below the ceiling is found whenever there is one.
+    """
+    if len(ring) > EXACT:
+        fair = min(-(-inflight // len(ring)), ceiling - 1)
+        for place in (affinity, affinity + inflight + 1):
+            best = least_inflight(_neighbours(ring, place), affinity, excluded)
+            if best is not None and best.inflight <= fair:
+                return best
+    return least_inflight(ring, affinity, excluded)
+
+
+def _neighbours(ring: Sequence[C], place: int) -> Sequence[C]:
+    start = bisect_left(ring, (place * _MIX) & 0xFFFFFFFF, key=_digest)
+    near = ring[start : start + EXACT]
+    return near if len(near) == EXACT else (*near, *ring[: EXACT - len(near)])
+
+
+def _digest(candidate: Candidate) -> int:
+    return candidate.digest
 
 
 def digest(text: bytes) -> int:

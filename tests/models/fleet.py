@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from gateway.config import ModelConfig
+from gateway.config import Discovery, ModelConfig
 from gateway.models import Ask, Grant, Model
 from gateway.pools import Pool, Replica
+from gateway.pools.discovery import static_urls
 from gateway.routing import ROLES, Reason, Refusal, Role
 
 ASK = Ask()
@@ -22,11 +23,15 @@ class Clock:
 
 
 class Watch:
-    """A supervisor that keeps the books: who was adopted, and that each is dismissed once, idle."""
+    """A supervisor that finds static replicas, and keeps the books: that each is dismissed once, idle."""
 
     def __init__(self) -> None:
         self.adopted: list[Replica] = []
         self.dismissed: list[Replica] = []
+
+    def discover(self, pool: Pool, discovery: Discovery | None) -> None:
+        if discovery is not None:
+            pool.reconcile(static_urls(discovery))
 
     def adopt(self, _pool: Pool, replica: Replica) -> None:
         assert replica not in self.adopted
