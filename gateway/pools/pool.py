@@ -84,7 +84,7 @@ class Pool:
 
     def refresh(self, *changed: Replica) -> None:
         """Look again at the state of these replicas, or of all."""
-        if any([self._rank(replica) for replica in changed or self.replicas.values()]):
+        if sum(self._rank(replica) for replica in changed or self.replicas.values()):
             self._on_change()
 
     def released(self, replica: Replica) -> None:

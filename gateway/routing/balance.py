@@ -50,9 +50,9 @@ def balanced(
     """Return a candidate with few in-flight requests, at a cost that does not grow with their number; None for none.
 
     `ring` is sorted by digest. Up to `EXACT` candidates, this is `least_inflight`. Of more, it is that among the
-    neighbours of the affinity's place in the ring, so that a key meets the same few whoever else comes and goes. If none
-    of those is below `ceiling` and at most at the mean of `inflight` over all (rounded up), neighbours of another place
-    are asked, and in the end everybody: one below the ceiling is found whenever there is one.
+    neighbours of the affinity's place in the ring, so that a key meets the same few whoever else comes and goes. If
+    none of those is below `ceiling` and at most at the mean of `inflight` over all (rounded up), neighbours of another
+    place are asked, and in the end everybody: one below the ceiling is found whenever there is one.
     """
     if len(ring) > EXACT:
         fair = min(-(-inflight // len(ring)), ceiling - 1)
