@@ -29,8 +29,10 @@ class Health:
         if now >= self._ejected_until:
             self.ready = True
 
-    def probe_failed(self) -> None:
-        """The engine refused, reset or answered that it is unwell."""
+    def probe_failed(self, *, answered: bool = False) -> None:
+        """The engine refused, reset or, if `answered`, said that it is unwell."""
+        if answered:
+            self._silent_since = None
         self._probe_failures += 1
         if self._probe_failures >= self.settings.unhealthy_after:
             self.ready = False
@@ -44,6 +46,11 @@ class Health:
             self._silent_since = started
         if self.hangs(now):
             self.ready = False
+
+    @property
+    def silent(self) -> bool:
+        """Whether probes go unanswered while the engine sends nothing to anybody."""
+        return self._silent_since is not None
 
     def hangs(self, now: float) -> bool:
         """Whether the engine has sent nothing at all for `hang_seconds`: what waits for it waits in vain."""

@@ -45,6 +45,7 @@ class Prober:
         self._clock = clock
         self._hurry = asyncio.Event()
         self._models_at = -_MODELS_SECONDS
+        self._heard = 0
 
     def hurry(self) -> None:
         """Probe now: a request has failed."""
@@ -63,12 +64,15 @@ class Prober:
 
     async def _probe(self) -> None:
         replica, health = self._replica, self._replica.health
-        was_ready, before, started = health.ready, self._traffic.progress(replica), self._clock()
+        was_ready, started = health.ready, self._clock()
+        if not health.silent:
+            self._heard = self._traffic.progress(replica)
         cause = ""
         try:
             response = await self._get(health_path(replica.config))
         except httpx.TimeoutException as error:
-            now, progressed = self._clock(), self._traffic.progress(replica) != before
+            now, heard = self._clock(), self._traffic.progress(replica)
+            progressed, self._heard = heard != self._heard, heard
             if isinstance(error, httpx.ConnectTimeout):
                 health.probe_failed()
             health.probe_unanswered(started, now, progressed=progressed)
@@ -83,24 +87,25 @@ class Prober:
             if response.status_code < 500:
                 health.probe_succeeded(self._clock())
             else:
-                health.probe_failed()
+                health.probe_failed(answered=True)
                 cause = f"{response.status_code} from {response.request.url.path}"
         if health.ready != was_ready:
-            self._changed(cause)
+            self._tell(cause)
+        # Even if it ends as it began: requests may have had it ejected meanwhile.
+        self._pool.refresh()
         if health.ready and self._clock() - self._models_at >= _MODELS_SECONDS:
             await self._read_models()
 
-    def _changed(self, cause: str) -> None:
+    def _tell(self, cause: str) -> None:
         where = f"{self._pool.model}/{self._pool.role} replica {self._replica.url}"
         if self._replica.health.ready:
             _log.info("%s is ready", where)
         else:
             _log.warning("%s is ejected: %s", where, cause)
-        self._pool.refresh()
 
     async def _read_models(self) -> None:
         """What the engine says of its models: context length and the like, for /v1/models."""
-        with contextlib.suppress(httpx.HTTPError, ValueError):
+        with contextlib.suppress(httpx.HTTPError, ValueError, RecursionError):
             listing: Any = (await self._get("/v1/models")).json()
             entries = listing.get("data") if isinstance(listing, dict) else None
             if isinstance(entries, list):
