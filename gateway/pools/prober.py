@@ -92,7 +92,7 @@ class Prober:
         if health.ready != was_ready:
             self._tell(cause)
         # Even if it ends as it began: requests may have had it ejected meanwhile.
-        self._pool.refresh()
+        self._pool.refresh(replica)
         if health.ready and self._clock() - self._models_at >= _MODELS_SECONDS:
             await self._read_models()
 
