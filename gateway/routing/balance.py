@@ -44,9 +44,7 @@ def least_inflight(candidates: Sequence[C], affinity: int, excluded: Collection[
     return best
 
 
-def balanced(
-    ring: Sequence[C], affinity: int, inflight: int, ceiling: int, excluded: Collection[C] = ()
-) -> C | None:
+def balanced(ring: Sequence[C], affinity: int, inflight: int, ceiling: int, excluded: Collection[C] = ()) -> C | None:
     """Return a candidate with few in-flight requests, at a cost that does not grow with their number; None for none.
 
     `ring` is sorted by digest. Up to `EXACT` candidates, this is `least_inflight`. Of more, it is that among the
