@@ -45,7 +45,7 @@ class Gateway:
         self._supervisor = Supervisor(connections, clock)
         self.models = Models(self._supervisor, clock)
         self.models.reconfigure(config.models)
-        self.metrics.registry.register(LoadCollector(self.models, lambda: self._writer.dropped))
+        self.metrics.registry.register(LoadCollector(self.models.with_requests, lambda: self._writer.dropped))
         self._relay = Relay(
             self.models,
             self._settings,

@@ -33,11 +33,11 @@ def public_app(control: Control) -> FastAPI:
     """What clients and the kubelet may ask: /health, /ready, /v1/models."""
     app = _new_app()
 
-    @app.get("/health")
+    @app.api_route("/health", methods=["GET", "HEAD"])
     async def health() -> dict[str, str]:
         return {"status": "ok", "version": __version__}
 
-    @app.get("/ready")
+    @app.api_route("/ready", methods=["GET", "HEAD"])
     async def ready() -> JSONResponse:
         states = {model.config.name: model.serves() for model in control.models}
         draining = control.draining()

@@ -8,7 +8,7 @@ from gateway.models import Model, Models
 
 def describe(models: Models, *, draining: bool) -> dict[str, Any]:
     """The whole status as JSON-able values."""
-    return {"version": __version__, "draining": draining, "models": [_model(model) for model in models]}
+    return {"version": __version__, "draining": draining, "models": [_model(model) for model in models.with_requests()]}
 
 
 def _model(model: Model) -> dict[str, Any]:

@@ -136,7 +136,7 @@ class PoolConfig(Section):
     """Replicas launched with one profile."""
 
     engine: EngineKind = "openai"
-    """What serves: decides the health path and the load metrics; `openai` assumes only the API."""
+    """What serves: decides the health path; `openai` assumes only the API."""
     engine_model: Name | None = None
     """Model name the engine is asked for, when it differs from the client's."""
     api_key: Key | None = Field(default=None, repr=False)
@@ -258,7 +258,7 @@ class Config(Section):
     listen: Listen = Listen()
     """Where clients connect."""
     admin: Listen | None = None
-    """Where `/metrics`, `/status` and `/ui` are served instead of on `listen`."""
+    """Where `/metrics` and `/status` are served instead of on `listen`."""
     models: Annotated[tuple[ModelConfig, ...], Field(min_length=1)]
     """What clients may ask for."""
     limits: Limits = Limits()

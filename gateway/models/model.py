@@ -86,7 +86,8 @@ class Model:
         pool, policy = self.pools[role], self.config.policy
         if pool.config is None:
             return 0
-        if role == "speculative" and policy.kind == "threshold":
+        spills = role == "speculative" and self.pools["baseline"].config is not None
+        if spills and policy.kind == "threshold":
             return limit(self.load(), policy.threshold)
         return pool.config.max_inflight * len(pool.ready)
 
@@ -137,14 +138,15 @@ class Model:
 
     def _place(self, ask: Ask, load: ModelLoad) -> Placement:
         policy = self.config.policy
-        pinned = policy.pool if policy.kind == "pinned" else ask.pinned
+        if policy.kind == "pinned":
+            return fail_over(load, ask.failed, pinned=True) if ask.failed else pin(load, ask.pinned or policy.pool)
+        spills = policy.mode == "spill"
         if ask.failed:
-            spills = policy.kind == "threshold" and policy.mode == "spill" and ask.failed == "speculative"
-            ceiling = limit(load, policy.threshold) if spills and policy.kind == "threshold" else None
-            return fail_over(load, ask.failed, pinned=pinned is not None, ceiling=ceiling)
-        if policy.kind == "pinned" or pinned:
-            return pin(load, pinned or ask.pinned or "baseline")
-        if policy.mode == "spill":
+            ceiling = self.limit(ask.failed) if spills and ask.failed == "speculative" else None
+            return fail_over(load, ask.failed, pinned=ask.pinned is not None, ceiling=ceiling)
+        if ask.pinned:
+            return pin(load, ask.pinned)
+        if spills:
             return spill(load, policy.threshold)
         self._switch = arrive(self._switch, load, self._switch_settings(), self._clock())
         return switch(load, self._switch)

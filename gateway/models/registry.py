@@ -26,6 +26,11 @@ class Models:
         """How many models are configured."""
         return len(self._current)
 
+    def with_requests(self) -> list[Model]:
+        """The configured models, then those taken away whose streams still run."""
+        retired = [model for model in self._known.values() if model not in self._current and model.inflight]
+        return [*self._current, *retired]
+
     @property
     def names(self) -> list[str]:
         """Every name a client may ask for, aliases included."""

@@ -57,7 +57,7 @@ class Health:
         return self._silent_since is not None and now - self._silent_since >= self.settings.hang_seconds
 
     def request_failed(self, now: float) -> None:
-        """A request failed without a byte of an answer, or with 502, 503 or 504."""
+        """A request got no answer, half an answer, or 502, 503 or 504."""
         self._failures += 1
         if self._failures < self.settings.eject_after or not self.ready:
             return
@@ -68,6 +68,6 @@ class Health:
         self._ejected_until = now + min(pause, self.settings.eject_max_seconds)
 
     def request_succeeded(self) -> None:
-        """A request was answered: what came before is forgotten."""
+        """A request was answered to its end: what came before is forgotten."""
         self._failures = 0
         self._ejections = 0

@@ -26,12 +26,13 @@ class Failure(NamedTuple):
     """Nothing has gone to the client yet.
 
     `kind` is a metric label: connect, reset, timeout, status. `error` is for the client if no other attempt follows;
-    None where the engine's own answer can be delivered.
+    None where the engine's own answer can be delivered. A `final` one is not repeated.
     """
 
     kind: str
     error: ApiError | None
     blames_replica: bool = True
+    final: bool = False
 
 
 class Attempt:
@@ -73,12 +74,13 @@ class Attempt:
         except EngineError as error:
             return Failure("connect", engine_failed(self._call.model.config.name, error))
         if exchange.error:
-            timed_out = isinstance(exchange.error, EngineTimeoutError)
-            error_for_client = engine_failed(self._call.model.config.name, exchange.error)
-            return Failure("timeout" if timed_out else "reset", error_for_client, blames_replica=not timed_out)
+            told = engine_failed(self._call.model.config.name, exchange.error)
+            if isinstance(exchange.error, EngineTimeoutError):
+                # The engine works on it for all we know: a second one would work for the same client.
+                return Failure("timeout", told, blames_replica=False, final=True)
+            return Failure("reset", told)
         if exchange.status in _ELSEWHERE:
             return Failure("status", None)
-        self._grant.replica.health.request_succeeded()
         return None
 
     async def deliver(self, extra_headers: list[tuple[bytes, bytes]]) -> EngineError | None:
@@ -104,6 +106,7 @@ class Attempt:
         finally:
             self._count(exchange)
         if whole:
+            self._grant.replica.health.request_succeeded()
             return None
         assert exchange.error is not None
         await self._tell_broken(exchange, exchange.error, call.endpoint.error_style)

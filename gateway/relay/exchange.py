@@ -25,6 +25,7 @@ class Exchange:
         "_direct",
         "_idle",
         "_mark",
+        "_passed",
         "_paused",
         "_pending",
         "_pending_bytes",
@@ -63,6 +64,7 @@ class Exchange:
         self._direct = False
         self._paused = False
         self._blocked: Driven[None] | None = None
+        self._passed = 0
         self._idle = 0.0
         self._mark = (False, -1)
 
@@ -104,9 +106,10 @@ class Exchange:
         self.client.waker.wake()
 
     def on_error(self, error: EngineError) -> None:
-        """The engine broke off."""
+        """The engine broke off. Before the body the lease is kept: the attempt may go on, on another connection."""
         self.error = error
-        self.lease.release()
+        if self.first_byte:
+            self.lease.release()
         self.client.waker.wake()
 
     # Delivery
@@ -134,6 +137,7 @@ class Exchange:
                 return over
             if data:
                 await send({"type": "http.response.body", "body": data, "more_body": True})
+                self._passed += 1
                 continue
             if self._paused:
                 self._paused = False
@@ -146,7 +150,7 @@ class Exchange:
     def tick(self, seconds: float) -> tuple[float, bool]:
         """Called every `seconds`. Returns how long nothing has moved, and whether that is for the client's sake."""
         on_client = self._blocked is not None or self._paused or self.ended
-        mark = (on_client, id(self._blocked) if on_client else self.connection.reads)
+        mark = (on_client, self._passed if on_client else self.connection.reads)
         self._idle = self._idle + seconds if mark == self._mark else 0.0
         self._mark = mark
         return self._idle, on_client
@@ -165,6 +169,7 @@ class Exchange:
             self.client.send({"type": "http.response.body", "body": data, "more_body": True}), self.client.waker.wake
         )
         if self._blocked is not None:
+            self._passed += 1
             self._direct = False
             self._paused = True
             self.connection.pause_reading()

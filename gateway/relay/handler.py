@@ -195,6 +195,8 @@ class Relay:
         if failure.blames_replica:
             self._blame(grant)
         attempts = len(onward.tried)
+        if failure.final and failure.error:
+            raise failure.error
         if attempts < self._budget.settings.attempts and call.model.could_admit(onward) and self._budget.spend():
             call.record.retries += 1
             self._telemetry.metrics.retries.add((call.record.model, grant.pool.role, failure.kind))

@@ -28,7 +28,7 @@ class Metrics:
         where = ("model", "pool")
         self.requests = CounterTable(
             "spillway_requests",
-            "Requests ended, by status code; 499: the client went away first.",
+            "Requests ended, by status code; 499: the client went away before the first byte.",
             (*where, "code"),
             registry=registry,
         )
@@ -111,8 +111,8 @@ class Metrics:
 class LoadCollector(Collector):
     """Gauges of the load, computed from the models when scraped: the hot path sets none."""
 
-    def __init__(self, models: Iterable[Model], lines_dropped: Callable[[], int]) -> None:
-        """`models` is iterated, and `lines_dropped` asked, at each scrape."""
+    def __init__(self, models: Callable[[], Iterable[Model]], lines_dropped: Callable[[], int]) -> None:
+        """Both are asked at each scrape."""
         self._models = models
         self._lines_dropped = lines_dropped
 
@@ -133,7 +133,7 @@ class LoadCollector(Collector):
         high = GaugeMetricFamily(
             "spillway_switch_high", "Mode switch only: 1 while new requests go to the baseline pool.", labels=("model",)
         )
-        for model in self._models:
+        for model in self._models():
             name = model.config.name
             depth.add_metric((name,), len(model.queue))
             if model.config.policy.kind == "threshold" and model.config.policy.mode == "switch":

@@ -185,7 +185,7 @@ class Admission(RuleBasedStateMachine):
         assert replica not in ask.tried
         assert pool.config is not None
         assert replica.inflight <= pool.config.max_inflight
-        if ask.pinned and policy.kind != "pinned":
+        if ask.pinned:
             assert pool.role == ask.pinned
         if grant.reason is Reason.UNDER_THRESHOLD and policy.kind == "threshold" and policy.mode == "spill":
             assert pool.inflight <= policy.threshold * len(pool.ready)
@@ -221,7 +221,7 @@ class Admission(RuleBasedStateMachine):
             if entry.ticket.grant is not None:
                 continue
             policy = entry.model.config.policy
-            pinned = policy.pool if policy.kind == "pinned" else entry.ask.pinned
+            pinned = entry.ask.pinned or (policy.pool if policy.kind == "pinned" else None)
             for pool in entry.model.pools.values():
                 if pool.config is None or pinned not in (None, pool.role):
                     continue
