@@ -64,7 +64,7 @@ class Exchange:
         self._direct = False
         self._paused = False
         self._blocked: Driven[None] | None = None
-        self._passed = 0
+        self._passed = 0  # Sends while the client is slow: they show that it still reads.
         self._idle = 0.0
         self._mark = (False, -1)
 
