@@ -155,7 +155,7 @@ class EngineConnection(asyncio.Protocol):
         broken: EngineError | None = None
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserError as error:
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             broken = EngineError(f"not HTTP: {error}", answered=True)
             self._keep_alive = False
         body = self._body
@@ -186,6 +186,11 @@ class EngineConnection(asyncio.Protocol):
 
     # httptools
 
+    def on_message_begin(self) -> None:
+        """A response begins; a second one to one request puts the connection out of step."""
+        if self._complete:
+            self._keep_alive = False
+
     def on_header(self, name: bytes, value: bytes) -> None:
         """One header of the response."""
         self._headers.append((name.lower(), value))
@@ -208,9 +213,7 @@ class EngineConnection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         """The response is whole."""
-        if self._complete:
-            self._keep_alive = False  # a second response to one request: out of step
-        elif self._status:
+        if self._status and not self._complete:
             self._complete = True
             self._keep_alive = self._parser.should_keep_alive()
 
