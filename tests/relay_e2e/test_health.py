@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from tests.support.behaviours import answer, fail, stream
+from tests.support.behaviours import End, answer, broken_stream, fail, stream
 from tests.support.config import Settings, config
 from tests.support.engine import FakeEngine, HealthMode
 from tests.support.site import CHAT, Site, chat, fake_model, open_stream, placed, site
@@ -81,6 +81,19 @@ async def test_failing_requests_eject_and_a_probe_brings_back(engine_thread: Eng
             await here.gateway.eventually(lambda: state(here) == "ready", 5.0)
             assert placed(await client.post(CHAT, json=chat())) == ("speculative", "under_threshold")
         await here.gateway.assert_idle()
+
+
+async def test_streams_that_all_break_eject(engine_thread: EngineThread) -> None:
+    """One at a time: each begins well, and that alone must not clear the record."""
+    with site(engine_thread, settings=with_health(eject_after=3, eject_seconds=5.0, eject_max_seconds=5.0)) as here:
+        here.speculative[0].respond = broken_stream([event(chat_delta("word"))], End.RESET, gap=0.1)
+        async with here.client() as client:
+            for _ in range(3):
+                response = await client.post(CHAT, json=chat(stream=True))
+                assert placed(response)[0] == "speculative"
+                assert '"error"' in response.text
+            await here.gateway.eventually(lambda: state(here) == "ejected", 2.0)
+            assert placed(await client.post(CHAT, json=chat())) == ("baseline", "pool_down")
 
 
 async def test_clients_errors_eject_nobody(engine_thread: EngineThread) -> None:

@@ -146,6 +146,21 @@ async def test_an_engines_judgement_is_not_appealed(here: Site, status: int) -> 
     assert here.requests() == 1
 
 
+async def test_what_timed_out_is_not_repeated(engine_thread: EngineThread) -> None:
+    """The engine may be at work on it: three attempts would be three engines at work for one client."""
+    with site(
+        engine_thread, settings=lambda fast, plain: stubborn(fast, plain, limits={"first_byte_seconds": 1.0})
+    ) as here:
+        for engine in here.engines:
+            engine.respond = answer(hold=Gate())
+        async with here.client() as client:
+            response = await client.post(CHAT, json=chat())
+        assert response.status_code == 504
+        assert response.json()["error"]["code"] == "engine_timeout"
+        assert here.requests() == 1
+        await here.gateway.assert_idle()
+
+
 async def test_a_stale_connection_costs_nothing(here: Site) -> None:
     """The keep-alive race: every second request finds its pooled connection closed, and none fails."""
     for engine in here.engines:
