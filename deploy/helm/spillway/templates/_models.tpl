@@ -1,0 +1,93 @@
+{{- /*
+The models with their defaults laid under, as {"models": [{name, slug, aliases, policy, engine, pools: {role: pool}}]}; a pool
+also has `started`, whether the chart starts its engines, and then `fullname`.
+*/}}
+{{- define "spillway.models" -}}
+{{- $root := . }}
+{{- $defaults := .Values.modelDefaults }}
+{{- $models := list }}
+{{- $slugs := dict }}
+{{- range $model := .Values.models }}
+{{- $slug := regexReplaceAll "[^a-z0-9]+" ($model.name | lower) "-" | trimAll "-" }}
+{{- if gt (len $slug) 40 }}
+{{- $slug = printf "%s-%s" ($slug | trunc 31 | trimSuffix "-") ($model.name | sha256sum | trunc 8) }}
+{{- end }}
+{{- if hasKey $slugs $slug }}
+{{- fail (printf "models: %q and %q would both be named %q in the cluster: rename one" (get $slugs $slug) $model.name $slug) }}
+{{- end }}
+{{- $_ := set $slugs $slug $model.name }}
+{{- $engine := mergeOverwrite (deepCopy $defaults.engine) (deepCopy ($model.engine | default dict)) }}
+{{- $pools := dict }}
+{{- range $role, $given := $model.pools }}
+{{- $pool := mergeOverwrite (deepCopy $defaults.pool) (deepCopy ($given | default dict)) }}
+{{- $_ := set $pool "started" (not $pool.discovery) }}
+{{- if $pool.started }}
+{{- include "spillway.checkProfile" (dict "root" $root "model" $model "role" $role "engine" $engine "pool" $pool) }}
+{{- $_ := set $pool "fullname" (include "spillway.poolName" (dict "root" $root "slug" $slug "role" $role)) }}
+{{- end }}
+{{- $_ := set $pools $role $pool }}
+{{- end }}
+{{- $models = append $models (dict
+      "name" $model.name "slug" $slug "aliases" ($model.aliases | default list) "policy" ($model.policy | default dict)
+      "engine" $engine "pools" $pools) }}
+{{- end }}
+{{- dict "models" $models | toYaml }}
+{{- end }}
+
+{{- /* At most 63 characters, as a Service's name must be. */}}
+{{- define "spillway.poolName" -}}
+{{- $name := printf "%s-%s" (include "spillway.fullname" .root) .slug }}
+{{- if gt (len $name) 51 }}
+{{- $name = printf "%s-%s" ($name | trunc 42 | trimSuffix "-") ($name | sha256sum | trunc 8) }}
+{{- end }}
+{{- printf "%s-%s" $name .role }}
+{{- end }}
+
+{{- /* Refuses a profile that can't be started, or that would let the pools of a model drift apart. */}}
+{{- define "spillway.checkProfile" -}}
+{{- $where := printf "models, %s, %s pool" .model.name .role }}
+{{- if not .root.Values.engines.enabled }}
+{{- fail (printf "%s: needs `discovery`, as engines.enabled is false" $where) }}
+{{- end }}
+{{- if not .engine.modelPath }}
+{{- fail (printf "%s: needs engine.modelPath to start engines, or `discovery` of ones that exist" $where) }}
+{{- end }}
+{{- if not (or .engine.image.tag .engine.image.digest) }}
+{{- fail (printf "%s: engine.image needs a tag or a digest" $where) }}
+{{- end }}
+{{- if .pool.engine }}
+{{- fail (printf "%s: `engine` goes with `discovery`; the engines started here are of engine.kind" $where) }}
+{{- end }}
+{{- if and (eq .role "speculative") (not .engine.speculativeFlags) }}
+{{- fail (printf "%s: engine.speculativeFlags is empty, so it would be a baseline pool" $where) }}
+{{- end }}
+{{- range .engine.flags }}
+{{- if hasPrefix "--speculative" . }}
+{{- fail (printf "%s: %s in engine.flags would be in both pools: move it to engine.speculativeFlags" $where .) }}
+{{- end }}
+{{- end }}
+{{- $written := list
+      "--model-path" "--model" "--served-model-name" "--tp" "--tp-size" "--tensor-parallel-size" "--host" "--port"
+      "--max-running-requests" "--max-num-seqs" "--enable-metrics" "--shutdown-timeout" }}
+{{- range concat .engine.flags .engine.speculativeFlags }}
+{{- if has (. | splitList "=" | first) $written }}
+{{- fail (printf "%s: the chart writes %s itself: use the value of the engine profile" $where .) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* Namespaces in which EndpointSlices are watched, as {"namespaces": [...]}. */}}
+{{- define "spillway.watchedNamespaces" -}}
+{{- $root := . }}
+{{- $namespaces := list }}
+{{- range (include "spillway.models" . | fromYaml).models }}
+{{- range .pools }}
+{{- if .started }}
+{{- $namespaces = append $namespaces $root.Release.Namespace }}
+{{- else if hasKey .discovery "kubernetes" }}
+{{- $namespaces = append $namespaces (.discovery.kubernetes.namespace | default $root.Release.Namespace) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- dict "namespaces" ($namespaces | uniq | sortAlpha) | toYaml }}
+{{- end }}
