@@ -33,7 +33,7 @@ _say = partial(print, flush=True)
 def show(stack: ExitStack, port: int, *, check: bool) -> int:
     """Runs the demo; what it starts is stopped by `stack`. Returns the exit status.
 
-    Raises ChildFailedError when an engine or the gateway does not come up or goes away; KeyboardInterrupt until it serves.
+    Raises ChildFailedError when an engine or the gateway is not there, KeyboardInterrupt until it serves.
     """
     with _step("Preparing the model, once") as progress:
         model = prepare_model(progress)
