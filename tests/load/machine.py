@@ -58,6 +58,12 @@ class Waiting:
     ticket: Ticket[Grant]
 
 
+def only_pool(model: Model, ask: Ask) -> Role | None:
+    """The one pool that may take the request, if there is but one."""
+    policy = model.config.policy
+    return ask.pinned or ((ask.failed or policy.pool) if policy.kind == "pinned" else None)
+
+
 class Admission(RuleBasedStateMachine):
     """One gateway's bookkeeping."""
 
@@ -91,13 +97,13 @@ class Admission(RuleBasedStateMachine):
         self.spent[again % len(self.spent)].lease.release()
 
     @precondition(lambda self: self.held)
-    @rule(pick=numbers, second=st.booleans())
-    def fail_and_retry(self, pick: int, second: bool) -> None:
+    @rule(pick=numbers, second=st.booleans(), pinned=st.booleans())
+    def fail_and_retry(self, pick: int, second: bool, pinned: bool) -> None:
         """As the relay does: look for a place first, then give the old one back, then ask."""
         grant = self.held.pop(pick % len(self.held))
         model = next(model for model in self.seen if grant.pool in model.pools.values())
         tried = tuple(grant.pool.replicas.values())[:1] if second else ()
-        ask = Ask(failed=grant.pool.role, tried=(*tried, grant.replica))
+        ask = Ask(pinned=grant.pool.role if pinned else None, failed=grant.pool.role, tried=(*tried, grant.replica))
         possible = model.could_admit(ask)
         grant.lease.release()
         if possible:

@@ -5,4 +5,4 @@ from hypothesis import settings
 from tests.load.machine import Admission
 
 TestAdmission = Admission.TestCase
-TestAdmission.settings = settings(max_examples=150, stateful_step_count=40)
+TestAdmission.settings = settings(max_examples=250, stateful_step_count=40)
