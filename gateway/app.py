@@ -15,6 +15,7 @@ from gateway.api.auth import Keys
 from gateway.api.control import Control, add_admin, admin_app, public_app
 from gateway.config import ConfigError, ConfigWatcher, Listen, Loaded, Problem, ReloadResult
 from gateway.models import Models
+from gateway.pools import Pool
 from gateway.relay import Connections, Relay, RetryBudget, Settings, Watchdog, is_relayed
 from gateway.relay.client import App, Message, Receive, Send
 from gateway.server import Server, bounded_protocol, listening_socket, make_server
@@ -42,7 +43,7 @@ class Gateway:
         self._watchdog = Watchdog(config.limits)
         self._budget = RetryBudget(config.retries)
         connections = Connections(clock)
-        self._supervisor = Supervisor(connections, clock)
+        self._supervisor = Supervisor(connections, clock, self._count_discovery_error)
         self.models = Models(self._supervisor, clock)
         self.models.reconfigure(config.models)
         self.metrics.registry.register(LoadCollector(self.models.with_requests, lambda: self._writer.dropped))
@@ -167,6 +168,9 @@ class Gateway:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._second_signal.wait()
+
+    def _count_discovery_error(self, pool: Pool, kind: str) -> None:
+        self.metrics.discovery_errors.add((pool.model, pool.role, kind))
 
     def _reloaded(self, result: ReloadResult) -> None:
         if result.outcome == "refused":

@@ -15,11 +15,13 @@ from gateway.relay.upstream import tls_context
 class Supervisor:
     """Has replicas looked for, adopts them as pools gain them, dismisses them once they are idle and gone."""
 
-    def __init__(self, connections: Connections, clock: Callable[[], float]) -> None:
-        """`clock` gives monotonic seconds."""
+    def __init__(
+        self, connections: Connections, clock: Callable[[], float], count_discovery_error: Callable[[Pool, str], None]
+    ) -> None:
+        """`clock` gives monotonic seconds; `count_discovery_error` is told the pool and the kind of each failure."""
         self._connections = connections
         self._clock = clock
-        self._discoverer = Discoverer()
+        self._discoverer = Discoverer(count_discovery_error)
         self._clients: dict[EngineTls, httpx.AsyncClient] = {}
         self._probers: dict[Replica, tuple[Prober, asyncio.Task[None]]] = {}
 

@@ -1,5 +1,6 @@
 """Prometheus metrics. Counters and histograms are fed once a request; gauges are read when scraped."""
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 
 from prometheus_client import CollectorRegistry, Gauge
@@ -92,6 +93,12 @@ class Metrics:
             _OVERHEAD,
             registry=registry,
         )
+        self.discovery_errors = CounterTable(
+            "spillway_discovery_errors",
+            "Failed requests to the Kubernetes API server, by kind; what is known keeps serving.",
+            (*where, "kind"),
+            registry=registry,
+        )
         self.reloads = CounterTable(
             "spillway_config_reloads",
             "Configuration files taken over (applied) or not (refused).",
@@ -129,6 +136,11 @@ class LoadCollector(Collector):
         replica_inflight = GaugeMetricFamily(
             "spillway_replica_inflight", "In-flight requests of one replica.", labels=(*where, "replica")
         )
+        age = GaugeMetricFamily(
+            "spillway_discovery_age_seconds",
+            "Since the API server last confirmed the pool's replicas, by a list, a change or a bookmark.",
+            labels=where,
+        )
         depth = GaugeMetricFamily("spillway_queue_depth", "Requests waiting for room.", labels=("model",))
         high = GaugeMetricFamily(
             "spillway_switch_high", "Mode switch only: 1 while new requests go to the baseline pool.", labels=("model",)
@@ -145,6 +157,8 @@ class LoadCollector(Collector):
                 inflight.add_metric(labels, pool.inflight)
                 limit.add_metric(labels, model.limit(role))
                 ready.add_metric(labels, len(pool.ready))
+                if pool.confirmed_at is not None:
+                    age.add_metric(labels, time.monotonic() - pool.confirmed_at)
                 for replica in pool.replicas.values():
                     replica_inflight.add_metric((*labels, replica.label), replica.inflight)
         dropped = CounterMetricFamily(
@@ -152,4 +166,4 @@ class LoadCollector(Collector):
             "Access log lines lost because standard output was not read.",
             value=self._lines_dropped(),
         )
-        return iter((inflight, limit, ready, replica_inflight, depth, high, dropped))
+        return iter((inflight, limit, ready, replica_inflight, age, depth, high, dropped))

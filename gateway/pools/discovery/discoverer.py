@@ -1,9 +1,11 @@
 """Which source looks for the replicas of which pool."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Protocol
 
 from gateway.config import Discovery
+from gateway.pools.discovery.kubernetes import KubernetesSource
 from gateway.pools.discovery.static import StaticSource
 from gateway.pools.pool import Pool
 
@@ -27,8 +29,9 @@ class Source(Protocol):
 class Discoverer:
     """One source for each pool in service."""
 
-    def __init__(self) -> None:
-        """Use it inside the event loop."""
+    def __init__(self, count_error: Callable[[Pool, str], None]) -> None:
+        """Use it inside the event loop. `count_error` is told of each failure and its kind."""
+        self._count_error = count_error
         self._sources: dict[Pool, tuple[Discovery, Source]] = {}
 
     def discover(self, pool: Pool, discovery: Discovery | None) -> None:
@@ -38,11 +41,17 @@ class Discoverer:
             return
         if source is not None:
             source.stop()
+            pool.confirmed_at = None
             del self._sources[pool]
         if discovery is not None:
-            started = StaticSource(pool, discovery)
+            started = self._source(pool, discovery)
             self._sources[pool] = discovery, started
             started.start()
+
+    def _source(self, pool: Pool, discovery: Discovery) -> Source:
+        if discovery.kubernetes is None:
+            return StaticSource(pool, discovery)
+        return KubernetesSource(pool, discovery.kubernetes, lambda trouble: self._count_error(pool, trouble))
 
     async def close(self) -> None:
         """Stop all looking."""

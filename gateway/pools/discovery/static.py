@@ -19,7 +19,6 @@ class StaticSource:
 
     def start(self) -> None:
         """Reconcile the pool."""
-        self._pool.confirmed_at = None
         self._pool.reconcile(self._urls)
 
     def stop(self) -> None:

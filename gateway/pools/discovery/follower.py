@@ -1,0 +1,153 @@
+"""Follows one query: list, watch, and list anew at intervals, whatever the API server does in between.
+
+1. List: the view is what is listed. At the start, `resync_seconds` after the last one, after 410 Gone, and after what
+   can't be understood.
+2. Watch from the version of the list until it is time to list again. A watch that ends early is resumed from the last
+   version seen.
+3. After a failure: pause, longer each time until something goes well, then go on with 1 or 2. The view stays as it is.
+
+A watch that has silently died, or that left something out, is thus healed by the next list.
+"""
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from gateway.config import Kubernetes
+from gateway.pools.discovery.api import Api, ApiError, Bookmark, Drop, Event, Put, Trouble
+from gateway.pools.discovery.backoff import Backoff
+from gateway.pools.discovery.slices import Reading
+from gateway.pools.discovery.view import View
+from gateway.pools.observed import Observed
+
+_log = logging.getLogger(__name__)
+# Lists of many gateways shall not coincide.
+_SPREAD = 0.1
+_REMIND_SECONDS = 600.0
+
+
+class Report(NamedTuple):
+    """What was seen and when (monotonic seconds): a whole view, a change, or None for no change."""
+
+    observed: Observed | None
+    at: float
+
+
+class Follower:
+    """One thread's work, from `run` until `stop` is set. `name` is the pool's, for the log."""
+
+    def __init__(
+        self,
+        name: str,
+        api: Api,
+        settings: Kubernetes,
+        report: Callable[[Report | Trouble], None],
+        stop: threading.Event,
+    ) -> None:
+        """`report` is called in the thread that runs."""
+        self._name = name
+        self._api = api
+        self._settings = settings
+        self._report = report
+        self._stop = stop
+        self._view = View(Reading.of(settings))
+        self._version: str | None = None
+        self._list_at = 0.0
+        self._backoff = Backoff(settings.backoff_max_seconds, random.random)
+        self._said: tuple[str, float] | None = None
+        self._failing_since: float | None = None
+        self._problems: tuple[str, ...] = ()
+
+    def run(self) -> None:
+        """Follow until told to stop."""
+        while not self._stop.is_set():
+            try:
+                self._step()
+            except ApiError as error:
+                self._failed(error)
+            except Exception as error:
+                _log.exception("%s: discovery", self._name)
+                self._version = None
+                self._failed(ApiError(Trouble.INTERNAL, repr(error)))
+
+    def _step(self) -> None:
+        if self._version is None or time.monotonic() >= self._list_at:
+            self._list()
+        version, heard = self._version, False
+        if version is None or self._stop.is_set():
+            return
+        for event in self._api.watch(version, self._list_at):
+            if self._stop.is_set():
+                return
+            self._take(event)
+            heard = True
+        if time.monotonic() < self._list_at:
+            # The server may end a watch whenever it likes; one that always does so at once is out of order.
+            if heard:
+                self._backoff.reset()
+            raise ApiError(Trouble.CLOSED, "the server ended the watch early")
+        self._backoff.reset()
+
+    def _list(self) -> None:
+        first = self._version is None
+        started = time.monotonic()
+        listing = self._api.list()
+        self._list_at = started + self._settings.resync_seconds * random.uniform(1 - _SPREAD, 1)
+        self._version = listing.version
+        self._view.replace(listing.slices)
+        self._report(Report(self._view.urls, time.monotonic()))
+        self._recovered()
+        self._tell_problems()
+        if first:
+            count, slices = len(self._view.urls), self._view.slices
+            _log.info("%s: %d endpoints in %d %s", self._name, count, slices, self._api.query)
+
+    def _take(self, event: Event) -> None:
+        match event:
+            case Put(version, piece):
+                observed: Observed | None = self._view.put(piece)
+            case Drop(version, name):
+                observed = self._view.drop(name)
+            case Bookmark(version):
+                observed = None
+        self._version = version
+        self._report(Report(observed, time.monotonic()))
+        self._recovered()
+        self._tell_problems()
+
+    def _failed(self, error: ApiError) -> None:
+        if self._stop.is_set():
+            return
+        if error.trouble in (Trouble.EXPIRED, Trouble.GARBLED):
+            self._version = None
+        if error.trouble is Trouble.UNAUTHORIZED:
+            self._api.forget_credentials()
+        if error.trouble is not Trouble.CLOSED:
+            self._report(error.trouble)
+            self._tell(str(error))
+        self._stop.wait(self._backoff.pause(error.retry_after))
+
+    def _tell(self, message: str) -> None:
+        now = time.monotonic()
+        if self._failing_since is None:
+            self._failing_since = now
+        if self._said is None or self._said[0] != message or now - self._said[1] >= _REMIND_SECONDS:
+            self._said = message, now
+            _log.warning(
+                "%s: %s; the %d endpoints known keep serving, trying again", self._name, message, len(self._view.urls)
+            )
+
+    def _recovered(self) -> None:
+        if self._failing_since is not None:
+            _log.info("%s: discovery works again after %.0f s", self._name, time.monotonic() - self._failing_since)
+        self._failing_since = self._said = None
+
+    def _tell_problems(self) -> None:
+        problems = self._view.problems
+        for problem in problems:
+            if problem not in self._problems:
+                _log.warning("%s: %s", self._name, problem)
+        self._problems = problems
