@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.routing import digest, least_inflight
+from gateway.routing import balanced, digest, least_inflight
+from gateway.routing.balance import EXACT
 from tests.routing.loads import Engine, engines
 
 affinities = st.integers(0, 2**32 - 1)
@@ -72,3 +73,61 @@ def test_conversations_spread(count: int) -> None:
 def test_the_digest_is_stable() -> None:
     """It decides which replica holds a conversation's cache, across restarts and gateways."""
     assert digest(b"http://10.0.0.1:30000") == 0x8B406264
+
+
+def ring(count: int, inflight: int = 0) -> list[Engine]:
+    """As a pool keeps its ready replicas."""
+    return sorted(fleet(count, inflight), key=lambda engine: engine.digest)
+
+
+@given(engines(), affinities, st.integers(0, 99), st.integers(1, 9), st.data())
+def test_of_few_all_are_looked_at(
+    candidates: Sequence[Engine], affinity: int, inflight: int, ceiling: int, data: st.DataObject
+) -> None:
+    excluded = data.draw(st.lists(st.sampled_from(candidates), unique=True))
+    chosen = balanced(candidates, affinity, inflight, ceiling, excluded)
+    assert chosen == least_inflight(candidates, affinity, excluded)
+
+
+@given(st.integers(EXACT - 1, 300), affinities, st.data())
+def test_of_many_one_with_room_is_found(count: int, affinity: int, data: st.DataObject) -> None:
+    """However few have any, and whoever is excluded."""
+    full = ring(count, inflight=3)
+    free = set(data.draw(st.lists(st.integers(0, count - 1), min_size=1, max_size=5)))
+    candidates = [replace(engine, inflight=1) if at in free else engine for at, engine in enumerate(full)]
+    excluded = data.draw(st.lists(st.sampled_from(candidates), max_size=3, unique=True))
+    total = sum(engine.inflight for engine in candidates)
+    chosen = balanced(candidates, affinity, total, 3, excluded)
+    assert chosen is not None
+    assert chosen not in excluded
+    if any(engine.inflight < 3 and engine not in excluded for engine in candidates):
+        assert chosen.inflight < 3
+
+
+def test_of_many_all_excluded() -> None:
+    candidates = ring(100)
+    assert balanced(candidates, 1, 0, 3, candidates) is None
+    assert balanced(candidates, 1, 0, 3, candidates[1:]) is candidates[0]
+
+
+def test_of_many_a_removal_moves_hardly_anybody() -> None:
+    """Those it had, and the few that a neighbour new to them attracts."""
+    candidates = ring(200)
+    keys = [digest(b"%d" % number) for number in range(2000)]
+    before = {key: balanced(candidates, key, 0, 3) for key in keys}
+    gone = candidates[100]
+    left = [engine for engine in candidates if engine is not gone]
+    moved = [key for key in keys if before[key] is not gone and balanced(left, key, 0, 3) is not before[key]]
+    assert len(moved) <= 40
+
+
+def test_of_many_the_load_stays_even() -> None:
+    """Placed one by one, with no more than one in two from the same conversation: nobody gets far above the mean."""
+    load = dict.fromkeys(ring(300), 0)
+    for number in range(3000):
+        candidates = [replace(engine, inflight=held) for engine, held in load.items()]
+        affinity = 7 if number % 2 else digest(b"%d" % number)
+        chosen = balanced(candidates, affinity, number, 128)
+        assert chosen is not None
+        load[replace(chosen, inflight=0)] += 1
+    assert max(load.values()) <= 12
