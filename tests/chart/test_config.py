@@ -14,7 +14,7 @@ SECRET = "sk-from-a-secret"
 
 
 def load(rendered: Rendered, folder: Path) -> Loaded:
-    """Load the file as the container would: with its environment, and with the folders of its Secrets under `folder`."""
+    """Load the file as the container would: with its environment, and its Secrets in `folder`."""
     keys, certificates = folder / "keys", folder / "tls"
     keys.mkdir(exist_ok=True)
     certificates.mkdir(exist_ok=True)

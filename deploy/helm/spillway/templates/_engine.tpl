@@ -1,16 +1,7 @@
 {{- /* All of these take (dict "root" $ "model" $model "role" $role "pool" $pool). */}}
 
-{{- /* Seconds that requests have to finish after SIGTERM. */}}
-{{- define "spillway.engine.drain" -}}
-{{- if kindIs "invalid" .model.engine.drainSeconds }}
-{{- .root.Values.config.drain.timeout_seconds | ceil | int }}
-{{- else }}
-{{- int .model.engine.drainSeconds }}
-{{- end }}
-{{- end }}
-
 {{- define "spillway.engine.gracePeriod" -}}
-{{- add (int .model.engine.preStopSeconds) (include "spillway.engine.drain" . | int) 15 }}
+{{- add (int .model.engine.preStopSeconds) (int .model.engine.drainSeconds) 15 }}
 {{- end }}
 
 {{- define "spillway.engine.command" -}}
@@ -34,7 +25,7 @@
       $engine.modelPath
       (printf "--tensor-parallel-size=%d" (int $engine.tensorParallel))
       (printf "--max-num-seqs=%d" (int $engine.maxInflight))
-      (printf "--shutdown-timeout=%s" (include "spillway.engine.drain" .)) }}
+      (printf "--shutdown-timeout=%d" (int $engine.drainSeconds)) }}
 {{- else }}
 {{- /* Under EAGLE SGLang would take 48 requests at once unless it is told. */}}
 {{- $args = list
