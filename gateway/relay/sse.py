@@ -95,6 +95,7 @@ class EventStream:
                 self._withheld = event
             else:
                 kept.append(event)
+        kept.append(events[start:])  # blank lines after the last event
         return b"".join(kept)
 
 
@@ -103,5 +104,5 @@ def _is_usage_event(event: bytes) -> bool:
     lines = [line.removeprefix(b"data:") for line in event.splitlines() if line.startswith(b"data:")]
     try:
         return not msgspec.json.decode(b"\n".join(lines), type=_UsageEvent).choices
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return False
