@@ -115,15 +115,17 @@ def _read_options(options: msgspec.Raw) -> tuple[bool, bool]:
 
 def _affinity(envelope: _Envelope) -> int:
     """A conversation is known by its cache key, else by its system and first user message, or how its prompt begins."""
-    if envelope.prompt_cache_key:
+    if envelope.prompt_cache_key and envelope.prompt_cache_key != _NULL:
         return digest(bytes(envelope.prompt_cache_key))
-    if envelope.messages:
+    if envelope.messages and envelope.messages != _NULL:
         beginning = bytes(memoryview(envelope.messages)[:_PREFIX_BYTES])
         end = beginning.find(b"}")
         if beginning.find(b'"system"', 0, end) >= 0 or beginning.find(b'"developer"', 0, end) >= 0:
             end = beginning.find(b"}", end + 1)
         return digest(beginning[:end] if end >= 0 else beginning)
-    return digest(bytes(memoryview(envelope.prompt)[:_PREFIX_BYTES])) if envelope.prompt else 0
+    if envelope.prompt and envelope.prompt != _NULL:
+        return digest(bytes(memoryview(envelope.prompt)[:_PREFIX_BYTES]))
+    return 0
 
 
 def _body_error(body: bytes, error: Exception) -> BodyError:

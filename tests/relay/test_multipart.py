@@ -1,0 +1,83 @@
+"""What is read of a form: its model and stream fields, whatever else it holds."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.relay.inspect import BodyError, inspect_multipart
+
+TYPE = b"multipart/form-data; boundary=xyz"
+
+
+def part(name: str, value: bytes, filename: str | None = None, extra: bytes = b"") -> bytes:
+    disposition = f'form-data; name="{name}"' + (f'; filename="{filename}"' if filename else "")
+    return b"--xyz\r\nContent-Disposition: " + disposition.encode() + b"\r\n" + extra + b"\r\n" + value + b"\r\n"
+
+
+def form(*parts: bytes) -> bytes:
+    return b"".join(parts) + b"--xyz--\r\n"
+
+
+AUDIO = part("file", b"\x00\xff\r\n--xy\r\n" * 1000, "a.wav", b"Content-Type: audio/wav\r\n")
+
+
+@pytest.mark.parametrize(
+    ("body", "model", "stream"),
+    [
+        (form(AUDIO, part("model", b"whisper")), "whisper", False),
+        (form(part("model", b"whisper"), part("stream", b"true"), AUDIO), "whisper", True),
+        (form(part("stream", b" True "), part("model", "café".encode())), "café", True),
+        (form(part("stream", b"1")), None, True),
+        (form(part("stream", b"false"), part("model", b"")), None, False),
+        (form(AUDIO), None, False),
+        (form(part("model", b"a"), part("model", b"b")), "b", False),
+        (form(part("model", b"evil", "model.txt"), part("model", b"m")), "m", False),
+        (form(part("x", b'name="model"\r\n\r\nevil'), part("model", b"m")), "m", False),
+        (form(part("model", b"m", extra=b"Content-Type: text/plain\r\nX-Y: z\r\n")), "m", False),
+        (form(part("model", b"m")) + b"epilogue", "m", False),
+        (form(part("model", b"m")).replace(b"Content-Disposition", b"content-disposition"), "m", False),
+        (b"--xyz--\r\n", None, False),
+    ],
+)
+def test_fields(body: bytes, model: str | None, stream: bool) -> None:
+    traits = inspect_multipart(TYPE, body)
+    assert (traits.model, traits.stream, traits.is_json) == (model, stream, False)
+
+
+@pytest.mark.parametrize("content_type", [b'multipart/form-data; boundary="xyz"', b"Multipart/Form-Data;BOUNDARY=xyz"])
+def test_ways_to_name_the_boundary(content_type: bytes) -> None:
+    assert inspect_multipart(content_type, form(part("model", b"m"))).model == "m"
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body"),
+    [
+        (b"multipart/form-data", form(part("model", b"m"))),
+        (b"multipart/form-data; boundary=", form(part("model", b"m"))),
+        (TYPE, b"not a form"),
+        (TYPE, b"preamble\r\n" + form(part("model", b"m"))),
+        (TYPE, b"--xyz\r\nContent-Disposition\r\n\r\nx\r\n--xyz--\r\n"),
+        (TYPE, form(part("model", b"\xff\xfe"))),
+    ],
+)
+def test_refused(content_type: bytes, body: bytes) -> None:
+    with pytest.raises(BodyError) as refused:
+        inspect_multipart(content_type, body)
+    assert refused.value.code in ("invalid_multipart", "invalid_type")
+
+
+def test_a_huge_field_is_not_collected() -> None:
+    """Something is taken for the name, and no model has it."""
+    traits = inspect_multipart(TYPE, form(part("model", b"m" * 10_000_000)))
+    assert traits.model is not None
+    assert traits.model.startswith("mmmm")
+
+
+@given(st.binary(max_size=200), st.binary(max_size=30))
+def test_nonsense_is_refused_and_nothing_worse(body: bytes, options: bytes) -> None:
+    for content_type in (TYPE, b"multipart/form-data;" + options):
+        for sent in (body, form(part("model", b"m"))[: len(body)] + body):
+            try:
+                inspect_multipart(content_type, sent)
+            except BodyError:
+                continue
