@@ -46,7 +46,9 @@ _NOT_DOWNSTREAM = _HOP_BY_HOP | {
 _NOT_DOWNSTREAM_UNFRAMED = _NOT_DOWNSTREAM | {b"content-length"}
 _NONE: frozenset[bytes] = frozenset()
 
-_TRACEPARENT = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(-.*)?\Z")
+# https://www.w3.org/TR/trace-context/#traceparent-header: later versions than 00 may have more fields.
+_TRACE = rb"-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
+_TRACEPARENT = re.compile(rb"(?:00%b|(?!00|ff)[0-9a-f]{2}%b(?:-.*)?)\Z" % (_TRACE, _TRACE))
 _REQUEST_ID = re.compile(rb"[\x21-\x7e]{1,128}\Z")
 
 
