@@ -8,7 +8,7 @@ ALL = {
         nginx.PROXY,
         envoy.PROXY,
         vllm_router.PROXY,
-        vllm_router.ONE_THREAD,
+        vllm_router.TUNED,
         smg.PROXY,
         spillway.PROXY,
     )
