@@ -196,7 +196,9 @@ class Cluster:
                     found.trouble, f"no right to {verb} the {self.query}: {_RIGHTS}; it says: {found}"
                 ) from None
             raise found from None
-        timed_out = isinstance(error, urllib3.exceptions.TimeoutError | TimeoutError)
+        # urllib3 counts a refused connection among the timeouts.
+        refused = isinstance(error, urllib3.exceptions.NewConnectionError)
+        timed_out = isinstance(error, urllib3.exceptions.TimeoutError | TimeoutError) and not refused
         trouble = Trouble.TIMEOUT if timed_out else Trouble.UNREACHABLE
         text = " ".join(str(error.reason if isinstance(error, ApiException) else error).split())
         raise ApiError(trouble, f"{type(error).__name__}: {text}") from None
