@@ -39,17 +39,11 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport.abort()
 
     def close_gently(self) -> None:
-        """Close after a response that came before the end of the request's body.
-
-        Closing with unread bytes resets the connection, and the client may never see the response: so stop writing, and
-        read on for a while without looking (as nginx's lingering_close).
-        """
-        if self.cycle is None or not self.cycle.more_body or not self.transport.can_write_eof():
+        """Close after a response, which may have come before the end of the request's body."""
+        if self.cycle is None or not self.cycle.more_body:
             self.transport.close()
-        elif self._lingering is None and not self.transport.is_closing():
-            self._lingering = self.loop.call_later(_LINGER_SECONDS, self.transport.abort)
-            self.transport.write_eof()
-            self.flow.resume_reading()
+        else:
+            self._linger()
 
     def connection_made(self, transport: Any) -> None:
         """See asyncio.Protocol. A client that sends nothing is as slow as one that trickles."""
@@ -88,11 +82,15 @@ class BoundedProtocol(HttpToolsProtocol):
             self._refuse_size()
             raise ValueError("request headers too large")
         self.head_since = None
-        self._head_bytes = 0
         super().on_headers_complete()
         if self.scope["method"] != "HEAD":
             wrap = Unchunked if self.scope["http_version"] == "1.0" else HeadWithBody
             self.cycle.transport = cast("Any", wrap(self.transport, self.close_gently))
+
+    def on_message_complete(self) -> None:
+        """See httptools. What was read so far is not the next request's head."""
+        self._head_bytes = 0
+        super().on_message_complete()
 
     def overdue(self, now: float) -> bool:
         """Whether the head of a request has been awaited for too long."""
@@ -120,7 +118,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _refuse(self, status: int, message: str, code: str) -> None:
         self.head_since = None
-        if self.transport.is_closing():
+        if self._lingering is not None or self.transport.is_closing():
             return
         type(self).refused(status)
         if self.cycle is not None and not self.cycle.response_complete:
@@ -129,7 +127,20 @@ class BoundedProtocol(HttpToolsProtocol):
         body = error_body(status, message, code=code)
         head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(body)
         self.transport.write(STATUS_LINE[status] + head + body)
-        self.transport.close()
+        self._linger()
+
+    def _linger(self) -> None:
+        """Close while the client may still be sending.
+
+        Closing with unread bytes resets the connection, and the client may never see the response: so stop writing, and
+        read on for a while without looking (as nginx's lingering_close).
+        """
+        if not self.transport.can_write_eof():
+            self.transport.close()
+        elif self._lingering is None and not self.transport.is_closing():
+            self._lingering = self.loop.call_later(_LINGER_SECONDS, self.transport.abort)
+            self.transport.write_eof()
+            self.flow.resume_reading()
 
 
 def bounded_protocol(limits: Callable[[], Limits], refused: Callable[[int], None]) -> type[BoundedProtocol]:
