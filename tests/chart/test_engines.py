@@ -104,12 +104,12 @@ def test_engines_have_time_to_finish(values: Values) -> None:
         for deployment in pools.values():
             command = container(deployment)["lifecycle"]["preStop"]["exec"]["command"]
             assert command[0] == "sleep"
-            assert spec(deployment)["terminationGracePeriodSeconds"] >= int(command[1]) + drain + 10
+            assert spec(deployment)["terminationGracePeriodSeconds"] >= int(command[1]) + drain + 20
 
 
 @pytest.mark.parametrize(
     ("engine", "grace"),
-    [({"preStopSeconds": 0, "drainSeconds": 0}, 15), ({"preStopSeconds": 30, "drainSeconds": 100}, 145)],
+    [({"preStopSeconds": 0, "drainSeconds": 0}, 30), ({"preStopSeconds": 30, "drainSeconds": 100}, 160)],
 )
 def test_the_grace_period_follows_the_profile(engine: Values, grace: int) -> None:
     deployment = render(small(**engine)).pool("Deployment", "baseline")
@@ -122,7 +122,7 @@ def test_vllm_is_given_the_time_as_well() -> None:
     assert container(deployment)["command"] == ["vllm", "serve"]
     assert container(deployment)["args"][0] == "/models/Llama-3.1-8B-Instruct"
     assert "--shutdown-timeout=120" in container(deployment)["args"]
-    assert spec(deployment)["terminationGracePeriodSeconds"] == 120 + 15 + 15
+    assert spec(deployment)["terminationGracePeriodSeconds"] == 120 + 15 + 30
 
 
 @EACH

@@ -1,7 +1,8 @@
 {{- /* All of these take (dict "root" $ "model" $model "role" $role "pool" $pool). */}}
 
+{{- /* SGLang looks every 5 seconds whether it has finished, and then frees its GPUs. */}}
 {{- define "spillway.engine.gracePeriod" -}}
-{{- add (int .model.engine.preStopSeconds) (int .model.engine.drainSeconds) 15 }}
+{{- add (int .model.engine.preStopSeconds) (int .model.engine.drainSeconds) 30 }}
 {{- end }}
 
 {{- define "spillway.engine.command" -}}

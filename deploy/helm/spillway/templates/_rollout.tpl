@@ -21,7 +21,8 @@ are rendered without one. (dict "root" $ "model" $model)
 {{- $serving = append $serving $role }}
 {{- $context := dict "root" $root "model" $model "role" $role "pool" $pool }}
 {{- $changed := ne (dig "metadata" "annotations" "spillway/profile" "" $live) (include "spillway.engine.profile" $context) }}
-{{- $resumed := dig "spec" "paused" false $live }}
+{{- /* A paused Deployment has no updated pods exactly if its pods are outdated. */}}
+{{- $resumed := and (dig "spec" "paused" false $live) (not (dig "status" "updatedReplicas" 0 $live | int)) }}
 {{- $rolls := and (or $changed $resumed) (not (include "spillway.engine.paused" $context)) }}
 {{- if and $rolls (le $available 1) (not $pool.maxSurge) }}
 {{- $stopping = append $stopping $role }}
