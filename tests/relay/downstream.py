@@ -19,6 +19,7 @@ class Downstream:
         self.messages: list[Message] = []
         self.failure: Exception | None = None  # raised by `send` in place of sending
         self._parts = list(parts)
+        self._more = not parts
         self._writable = asyncio.Event()
         self._writable.set()
         self._readable = asyncio.Event()
@@ -68,12 +69,17 @@ class Downstream:
         if self.lost:
             return {"type": "http.disconnect"}
         part = self._parts.pop(0)
-        return {"type": "http.request", "body": part, "more_body": bool(self._parts)}
+        return {"type": "http.request", "body": part, "more_body": bool(self._parts) or self._more}
 
-    def upload(self, *parts: bytes) -> None:
-        """Further parts arrive; the last one ends the body."""
-        self._parts += parts
+    def trickle(self, part: bytes) -> None:
+        """A part of the body arrives."""
+        self._parts.append(part)
         self._readable.set()
+
+    def upload(self, part: bytes) -> None:
+        """The last part arrives."""
+        self._more = False
+        self.trickle(part)
 
     def leave(self) -> None:
         """The connection is lost."""
