@@ -95,6 +95,13 @@ def example(name: str) -> Values:
     return content
 
 
+def small(**engine: Any) -> Values:
+    """The example `small` with these fields of its engine profile changed."""
+    values = example("small")
+    values["models"][0]["engine"] |= engine
+    return values
+
+
 def container(deployment: Object) -> Object:
     """The only container of a Deployment's or a Pod's pods."""
     spec = deployment["spec"]
