@@ -21,7 +21,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--context", type=int, default=1024, help="tokens per slot")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--draft", type=int, default=0, help="tokens drafted per step from the context; 0: none")
-    parser.add_argument("--match", type=int, default=4, help="tokens that must match before a draft is made")
+    parser.add_argument("--match", type=int, default=3, help="tokens that must match before a draft is made")
     return parser.parse_args()
 
 

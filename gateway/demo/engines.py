@@ -19,8 +19,8 @@ _ADDRESS = re.compile(r"^engine ready at (\S+)$", re.MULTILINE)
 class Drafting:
     """N-gram speculation: the last `match` tokens are looked up in the context, the `tokens` after them drafted."""
 
-    tokens: int = 8
-    match: int = 4
+    tokens: int = 16
+    match: int = 3
 
 
 class LocalEngine(Child):

@@ -1,7 +1,5 @@
 """What the demo asks for: a small edit of given code, so that most of the answer can be drafted from the question."""
 
-from itertools import cycle, islice
-
 _SNIPPETS = (
     """\
 HOST = '127.0.0.1'
@@ -90,25 +88,20 @@ days = {
     'saturday': 6,
     'sunday': 7,
 }""",
-    """\
-class Car:
-    def __init__(self, make, model, year):
-        self.make = make
-        self.model = model
-        self.year = year
-
-    def show(self):
-        print(self.make)
-        print(self.model)
-        print(self.year)""",
 )
 
+_EDITS = ("Add a comment at the end of this code:", "Add a docstring to this code, change nothing else:")
 
-DISTINCT = len(_SNIPPETS)
+# As many as an engine has slots, so that each prompt finds its own again and only new tokens are computed.
+DISTINCT = len(_EDITS) * len(_SNIPPETS)
 
 
 def prompts(count: int) -> list[str]:
-    """`count` prompts, always in the same order, each snippet again after the last."""
-    return [
-        f"Add a comment at the end of this code:\n```python\n{code}\n```" for code in islice(cycle(_SNIPPETS), count)
-    ]
+    """`count` prompts, always in the same order, DISTINCT of them before the first comes again."""
+    return [_prompt(number % DISTINCT) for number in range(count)]
+
+
+def _prompt(number: int) -> str:
+    turn, snippet = divmod(number, len(_SNIPPETS))
+    edit = _EDITS[(number + turn) % len(_EDITS)]
+    return f"{edit}\n```python\n{_SNIPPETS[snippet]}\n```"

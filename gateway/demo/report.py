@@ -69,10 +69,27 @@ def _share(samples: Sequence[Sample], pool: str) -> str:
     return f"{number} ({100 * number / len(samples):.0f}%)" if samples else "0"
 
 
-def meaning(threshold: int) -> str:
-    """What the table says, and what it does not."""
+def comparison(pinned: Sequence[Level]) -> list[tuple[int, float]]:
+    """For each concurrency at which both pools were measured alone: speculative over baseline throughput."""
+    alone = {
+        (pool, level.concurrency): throughput(level)
+        for level in pinned
+        for pool in {sample.pool for sample in succeeded(level.samples)}
+    }
+    return [
+        (clients, rate / alone["baseline", clients])
+        for (pool, clients), rate in alone.items()
+        if pool == "speculative" and alone.get(("baseline", clients))
+    ]
+
+
+def meaning(threshold: int, pinned: Sequence[Level]) -> str:
+    """What the tables say, and what they do not."""
+    ratios = " and ".join(f"{ratio:.2f} with {clients}" for clients, ratio in comparison(pinned))
     return f"""\
+Speculative over baseline throughput, each pool alone: {ratios or "not measured"} (clients).
 Up to {threshold} clients, every request goes to the speculative pool. With more, {threshold} are in flight there and
 the excess spills over to the baseline pool. Tokens are counted by the engines, times are taken by the clients.
-Both engines share this machine's cores: the last rows show where requests go, not what more hardware would give.
-Drafts come from the prompt's own text. That suits these edits of given code, and gains less on other prompts."""
+Both engines share this machine's cores: the last rows show where requests go, not what more hardware would give,
+and other work on the machine moves every figure. Drafts come from the prompt's own text, which suits edits of
+given code; on other prompts drafting gains less or nothing."""

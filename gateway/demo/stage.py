@@ -21,9 +21,9 @@ from gateway.demo.prompts import DISTINCT
 from gateway.demo.traffic import Traffic, client
 
 THRESHOLD = 4
-SLOTS = 16
+SLOTS = DISTINCT
 POOLS = {"speculative": Drafting(), "baseline": None}
-PINNED = {1: 4, 8: 12}  # concurrency: requests
+PINNED = {1: 8, 16: 16}  # concurrency: requests
 ROUTED = {1: 5, 2: 6, 4: 10, 5: 12, 8: 16, 16: 32}
 GATEWAY_TIMEOUT = 30.0
 
@@ -93,17 +93,14 @@ def _start_gateway(stack: ExitStack, folder: Path, port: int, engines: Mapping[s
 async def _measure(url: str) -> Measured:
     async with client(url) as openai_client, httpx.AsyncClient(base_url=url, trust_env=False) as http:
         observer = Observer(http)
-        with _step("Warming up, each prompt once in each pool"):
-            warming = (
-                Traffic(openai_client, MODEL_NAME, pool, max_tokens=1).level(DISTINCT, DISTINCT) for pool in POOLS
-            )
+        with _step("Warming up every slot of both engines"):
+            warming = (Traffic(openai_client, MODEL_NAME, pool, max_tokens=1).level(SLOTS, SLOTS) for pool in POOLS)
             warm_up = await asyncio.gather(*warming)
         pinned = []
         _say(f"\nEach pool by itself (its requests are pinned to it):\n{report.header()}")
-        for pool in POOLS:
-            traffic = Traffic(openai_client, MODEL_NAME, pool)
-            for concurrency, requests in PINNED.items():
-                pinned.append(await traffic.level(concurrency, requests))
+        for concurrency, requests in PINNED.items():
+            for pool in POOLS:
+                pinned.append(await Traffic(openai_client, MODEL_NAME, pool).level(concurrency, requests))
                 _say(report.row(pinned[-1]))
         watch = asyncio.create_task(observer.watch())
         routed = []
@@ -115,7 +112,7 @@ async def _measure(url: str) -> Measured:
         watch.cancel()
         with suppress(asyncio.CancelledError):
             await watch
-        _say(f"\n{report.meaning(THRESHOLD)}")
+        _say(f"\n{report.meaning(THRESHOLD, pinned)}")
         return Measured(
             threshold=THRESHOLD,
             pinned=[*warm_up, *pinned],

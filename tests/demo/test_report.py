@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from gateway.demo.report import header, percentile, row, throughput
+from gateway.demo.report import comparison, header, meaning, percentile, row, throughput
 from gateway.demo.traffic import Level
 from tests.demo.samples import level, sample
 
@@ -48,3 +48,16 @@ def test_failures_are_counted_and_kept_out_of_the_times() -> None:
 def test_a_row_without_a_success_has_no_times() -> None:
     line = row(Level(1, [sample("", error="x")], 1.0))
     assert line.split() == ["1", "1", "0", "(0%)", "0", "(0%)", "0.0", "-", "-", "1"]
+
+
+PINNED = [level(1, 8), level(16, 8), level(1, 0, 4), level(16, 0, 16)]
+
+
+def test_the_pools_alone_are_compared_where_both_were_measured() -> None:
+    assert comparison(PINNED) == [(1, 2.0), (16, 0.5)]
+    assert comparison(PINNED[:3]) == [(1, 2.0)]
+
+
+def test_the_meaning_gives_the_measured_ratios() -> None:
+    assert "2.00 with 1 and 0.50 with 16 (clients)" in meaning(4, PINNED)
+    assert "not measured" in meaning(4, [Level(1, [sample("", error="x")], 1.0)])
