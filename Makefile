@@ -52,7 +52,7 @@ bench: venv ## what relaying costs, beside nginx, Envoy and others, in one run; 
 lock: venv ## requirements.lock from pyproject.toml, keeping what is locked; ARGS=--upgrade for the newest versions
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 	$(BIN)/uv pip compile --quiet $(ARGS) --generate-hashes --no-emit-index-url --no-header --universal \
-		--python-version 3.11 --extra dev --extra demo pyproject.toml -o requirements.lock
+		--python-version 3.11 --extra dev --extra demo --extra bench pyproject.toml -o requirements.lock
 
 .PHONY: dist
 dist: venv ## wheel and source archive, in dist/

@@ -2,7 +2,8 @@
 
 from gateway.config import PoolConfig
 
-# SGLang's and vLLM's /health ask the HTTP server alone: they cost no generated token.
+# vLLM's /health asks the HTTP server alone. So does SGLang's with SGLANG_ENABLE_HEALTH_ENDPOINT_GENERATION=0; else it
+# generates a token.
 _HEALTH_PATHS = {"sglang": "/health", "vllm": "/health", "llamacpp": "/health", "openai": "/v1/models"}
 
 
