@@ -20,6 +20,8 @@ from gateway.relay.watchdog import Watchdog
 
 # What an engine, or a proxy before it, answers when it can't serve now.
 _ELSEWHERE = frozenset((502, 503, 504))
+# uvicorn holds a response to its Content-Length, which here is that of another.
+_WITHOUT_BODY = frozenset((204, 304))
 
 
 class Failure(NamedTuple):
@@ -96,7 +98,8 @@ class Attempt:
         events = _is_event_stream(exchange)
         if events:
             exchange.stream = EventStream(withhold_usage=call.asks_usage)
-        headers = downstream_headers(exchange.headers, keep_length=not events) + extra_headers
+        keep_length = not events and exchange.status not in _WITHOUT_BODY
+        headers = downstream_headers(exchange.headers, keep_length=keep_length) + extra_headers
         try:
             client.started = True
             await client.send({"type": "http.response.start", "status": exchange.status, "headers": headers})

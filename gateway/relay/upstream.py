@@ -75,7 +75,8 @@ class Upstream:
     def abort_active(self) -> None:
         """Break the connections in use: the engine is gone and will not answer on them."""
         for connection in list(self._active):
-            connection.fail(EngineError("the engine stopped answering"))
+            # `answered`, since the connection was not stale: on a fresh one the same request would hang as well.
+            connection.fail(EngineError("the engine stopped answering", answered=True))
         self._close_idle()
 
     def close(self) -> None:

@@ -2,8 +2,6 @@
 
 import json
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,15 +72,3 @@ class Bench:
         grant = take(self.model)
         upstream = self.connections.of(self.replica)
         return Try(Attempt(call, grant, upstream, Watchdog(self.limits), time.monotonic), grant, call, downstream)
-
-
-@asynccontextmanager
-async def bench() -> AsyncIterator[Bench]:
-    engine = FakeEngine()
-    await engine.start()
-    here = Bench(engine)
-    try:
-        yield here
-    finally:
-        here.connections.close()
-        await engine.stop()
