@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import select
 import sys
 import threading
 import time
@@ -64,16 +65,27 @@ class LineWriter:
         self._call_later = call_later
         self._lines: list[bytes] = []
         self._scheduled = False
-        self._pending = 0
+        # Each is written by one thread only: the event loop's the first two, the writing one's the others.
+        self._handed = self._refused = 0
+        self._done = self._lost = 0
         self._batches: SimpleQueue[list[bytes] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="access-log", daemon=True)
         self._thread.start()
-        self.dropped = 0
+
+    @property
+    def dropped(self) -> int:
+        """Lines that were not written: too many waited, or the descriptor took no more."""
+        return self._refused + self._lost
+
+    @property
+    def waiting(self) -> int:
+        """Lines that are not written yet."""
+        return self._handed - self._done + len(self._lines)
 
     def write(self, line: bytes) -> None:
         """Queue one line (without its newline); dropped and counted if too many wait."""
-        if self._pending + len(self._lines) >= _BUFFERED_LINES:
-            self.dropped += 1
+        if self.waiting >= _BUFFERED_LINES:
+            self._refused += 1
             return
         self._lines.append(line)
         if not self._scheduled:
@@ -85,7 +97,7 @@ class LineWriter:
         self._scheduled = False
         if self._lines:
             lines, self._lines = self._lines, []
-            self._pending += len(lines)
+            self._handed += len(lines)
             self._batches.put(lines)
 
     def close(self, seconds: float = 5.0) -> None:
@@ -96,10 +108,16 @@ class LineWriter:
 
     def _run(self) -> None:
         while (lines := self._batches.get()) is not None:
-            data = memoryview(b"\n".join(lines) + b"\n")
             try:
-                while data:
-                    data = data[os.write(self._descriptor, data) :]
+                self._write_all(memoryview(b"\n".join(lines) + b"\n"))
             except OSError:
-                self.dropped += len(lines)
-            self._pending -= len(lines)
+                self._lost += len(lines)
+            self._done += len(lines)
+
+    def _write_all(self, data: memoryview) -> None:
+        while data:
+            try:
+                data = data[os.write(self._descriptor, data) :]
+            except BlockingIOError:
+                # Whoever shares the other end has made it non-blocking.
+                select.select((), (self._descriptor,), ())
