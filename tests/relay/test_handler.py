@@ -59,11 +59,10 @@ async def test_an_answer_says_where_it_came_from(make: Make, engines: list[FakeE
     assert told(downstream, b"x-request-id") == b"mine"
 
 
-async def test_no_prompt_text_is_logged(
-    make: Make, engines: list[FakeEngine], caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_no_prompt_is_logged(make: Make, engines: list[FakeEngine], caplog: pytest.LogCaptureFixture) -> None:
     """However a request ends."""
     site = make(2)
+    replicas = site.model.pools["speculative"].replicas.values()
     said = [{"role": "user", "content": f"a secret: {MARK}"}]
     echo = json.dumps({"error": {"message": MARK}}).encode()
     behaviours = [
