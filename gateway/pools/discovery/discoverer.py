@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from gateway.config import Discovery
-from gateway.pools.discovery.kubernetes import KubernetesSource
+from gateway.pools.discovery.kubernetes import Connect, KubernetesSource, cluster
 from gateway.pools.discovery.static import StaticSource
 from gateway.pools.pool import Pool
 
@@ -29,9 +29,10 @@ class Source(Protocol):
 class Discoverer:
     """One source for each pool in service."""
 
-    def __init__(self, count_error: Callable[[Pool, str], None]) -> None:
+    def __init__(self, count_error: Callable[[Pool, str], None], connect: Connect = cluster) -> None:
         """Use it inside the event loop. `count_error` is told of each failure and its kind."""
         self._count_error = count_error
+        self._connect = connect
         self._sources: dict[Pool, tuple[Discovery, Source]] = {}
 
     def discover(self, pool: Pool, discovery: Discovery | None) -> None:
@@ -51,7 +52,9 @@ class Discoverer:
     def _source(self, pool: Pool, discovery: Discovery) -> Source:
         if discovery.kubernetes is None:
             return StaticSource(pool, discovery)
-        return KubernetesSource(pool, discovery.kubernetes, lambda trouble: self._count_error(pool, trouble))
+        return KubernetesSource(
+            pool, discovery.kubernetes, lambda trouble: self._count_error(pool, trouble), self._connect
+        )
 
     async def close(self) -> None:
         """Stop all looking."""

@@ -17,7 +17,11 @@ _LINGER = 1.0
 _END_SECONDS = 1.0
 
 
-def _cluster(settings: Kubernetes) -> Api:
+Connect = Callable[[Kubernetes], Api]
+
+
+def cluster(settings: Kubernetes) -> Api:
+    """The API server of the cluster. Slow where it is the first call: the official client is big."""
     from gateway.pools.discovery.cluster import Cluster
 
     return Cluster(settings)
@@ -31,7 +35,7 @@ class KubernetesSource:
         pool: Pool,
         settings: Kubernetes,
         count_error: Callable[[Trouble], None],
-        connect: Callable[[Kubernetes], Api] = _cluster,
+        connect: Connect,
     ) -> None:
         """Nothing happens before `start`. `connect` is called in the thread."""
         self._pool = pool
