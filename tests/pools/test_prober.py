@@ -1,12 +1,13 @@
 """Probes on real sockets."""
 
 import asyncio
+import socket
 import time
 from itertools import pairwise
 
 import pytest
 
-from tests.pools.engine import Mode, an_engine
+from tests.pools.engine import Engine, Mode, an_engine
 from tests.pools.probing import probing
 
 
@@ -187,3 +188,14 @@ async def test_nonsense_about_models_does_no_harm(models: bytes) -> None:
         await engine.probed(2)
         assert site.replica.engine_models == ()
         assert site.changes == [True]
+
+
+async def test_an_engine_that_accepts_nobody() -> None:
+    """Its process stands still: connections wait in line until that is full, and then for nothing."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
+        engine = Engine()
+        engine.port = full.getsockname()[1]
+        async with probing(engine) as site:
+            site.replica.health.probe_succeeded(0.0)
+            site.pool.refresh()
+            await site.becomes(ready=False)
