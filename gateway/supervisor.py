@@ -8,6 +8,7 @@ import httpx
 from gateway.config import Discovery, EngineTls
 from gateway.pools import Pool, Prober, Replica
 from gateway.pools.discovery import Discoverer
+from gateway.pools.pace import Pace
 from gateway.relay import Connections
 from gateway.relay.upstream import tls_context
 
@@ -21,6 +22,7 @@ class Supervisor:
         """`clock` gives monotonic seconds; `count_discovery_error` is told the pool and the kind of each failure."""
         self._connections = connections
         self._clock = clock
+        self._pace = Pace(clock)
         self._discoverer = Discoverer(count_discovery_error)
         self._clients: dict[EngineTls, httpx.AsyncClient] = {}
         self._probers: dict[Replica, tuple[Prober, asyncio.Task[None]]] = {}
@@ -32,7 +34,7 @@ class Supervisor:
     def adopt(self, pool: Pool, replica: Replica) -> None:
         """Start to probe it."""
         client = self._client(replica.config.tls)
-        prober = Prober(client, pool, replica, self._connections, self._clock)
+        prober = Prober(client, pool, replica, self._connections, self._clock, self._pace)
         self._probers[replica] = prober, asyncio.create_task(prober.run(), name=f"probe {replica.url}")
 
     def dismiss(self, replica: Replica) -> None:

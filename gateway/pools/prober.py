@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import httpx
 
 from gateway.engines import health_path
+from gateway.pools.pace import Pace
 from gateway.pools.pool import Pool
 from gateway.pools.replica import Replica
 
@@ -35,9 +36,16 @@ class Prober:
     """Probes one replica until cancelled."""
 
     def __init__(
-        self, client: httpx.AsyncClient, pool: Pool, replica: Replica, traffic: Traffic, clock: Callable[[], float]
+        self,
+        client: httpx.AsyncClient,
+        pool: Pool,
+        replica: Replica,
+        traffic: Traffic,
+        clock: Callable[[], float],
+        pace: Pace | None = None,
     ) -> None:
-        """`clock` gives monotonic seconds."""
+        """`clock` gives monotonic seconds; `pace` is shared with the probers of other replicas."""
+        self._pace = pace or Pace(clock)
         self._client = client
         self._pool = pool
         self._replica = replica
@@ -52,15 +60,23 @@ class Prober:
         self._hurry.set()
 
     async def run(self) -> None:
-        """Probe at once, then every `health.interval` seconds give or take a fifth."""
+        """Probe at once, then every `health.interval` seconds give or take a fifth, or when it is this one's turn."""
+        await asyncio.sleep(self._pace.first())
         while True:
             await self._probe()
             await asyncio.sleep(_LEAST_PAUSE)
             pause = self._replica.health.settings.interval * random.uniform(0.8, 1.2) - _LEAST_PAUSE
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(pause):
-                    await self._hurry.wait()
+            if not await self._hurried(pause):
+                await self._hurried(self._pace.further())
             self._hurry.clear()
+
+    async def _hurried(self, seconds: float) -> bool:
+        """Wait so long, unless told to hurry; whether it was."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._hurry.wait()
+                return True
+        return False
 
     async def _probe(self) -> None:
         replica, health = self._replica, self._replica.health
