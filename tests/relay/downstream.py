@@ -17,7 +17,8 @@ class Downstream:
         self.lost = False
         self.aborted = False
         self.messages: list[Message] = []
-        self.failure: Exception | None = None  # raised by `send` in place of sending
+        self.failure: Exception | None = None  # raised by the next `send` in place of sending
+        self._sending = False
         self._parts = list(parts)
         self._more = not parts
         self._writable = asyncio.Event()
@@ -55,10 +56,16 @@ class Downstream:
         self._writable.set()
 
     async def send(self, message: Message) -> None:
-        while self.stalled and not self.lost:
-            await self._writable.wait()
-        if self.failure is not None:
-            raise self.failure
+        assert not self._sending, "a message before the last one was sent"
+        self._sending = True
+        try:
+            while self.stalled and not self.lost:
+                await self._writable.wait()
+        finally:
+            self._sending = False
+        failure, self.failure = self.failure, None
+        if failure is not None:
+            raise failure
         if not self.lost:
             self.messages.append(message)
 

@@ -44,6 +44,23 @@ async def test_a_client_that_stops_reading_stops_the_engine() -> None:
     assert passing.downstream.body == b"." + b"x" * 1_000_000
 
 
+async def test_reads_that_come_after_the_pause_keep_their_place() -> None:
+    passing = Passing()
+    passing.begin(chunk(b"1"))
+    passing.deliver()
+    await turns()
+    passing.downstream.stall()
+    for number in range(2, 6):
+        passing.wire.sent_before(chunk(b"%d" % number))
+    await turns()
+    passing.downstream.read_on()
+    passing.wire.sent_before(chunk(b"6"))
+    await turns()
+    passing.wire.sends(LAST_CHUNK)
+    assert await passing.result()
+    assert passing.downstream.body == b"123456"
+
+
 async def test_before_the_delivery_no_more_is_taken_than_can_be_kept() -> None:
     passing = Passing()
     passing.begin()
@@ -59,7 +76,9 @@ async def test_before_the_delivery_no_more_is_taken_than_can_be_kept() -> None:
 
 
 steps = st.lists(
-    st.sampled_from(["send", "send", "send big", "stall", "read on", "turn", "turn"]), min_size=1, max_size=60
+    st.sampled_from(["send", "send", "send late", "send big", "stall", "read on", "turn", "turn"]),
+    min_size=1,
+    max_size=60,
 )
 
 
@@ -75,10 +94,11 @@ def test_any_interleaving(history: list[str], early: bool, breaks: bool) -> None
             passing.deliver()
         for number, step in enumerate(history):
             match step:
-                case "send" | "send big":
-                    data = b"%d " % number * (1 if step == "send" else 50_000)
+                case "send" | "send late" | "send big":
+                    data = b"%d " % number * (50_000 if step == "send big" else 1)
                     sent += data
-                    passing.wire.sends(chunk(data))
+                    late = step == "send late" and not passing.wire.held_back
+                    (passing.wire.sent_before if late else passing.wire.sends)(chunk(data))
                 case "stall":
                     passing.downstream.stall()
                 case "read on":

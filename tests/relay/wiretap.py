@@ -27,9 +27,8 @@ class Taken:
         return self.ended or self.error is not None
 
     def on_head(self, status: int, headers: Headers) -> None:
-        assert not self.status
-        assert not self.over
-        self.status, self.headers = status, headers
+        # An assertion would be taken for a fault of the engine, as this is called by the parser.
+        self.status, self.headers = status if not self.status and not self.over else -1, headers
 
     def on_data(self, data: bytes) -> None:
         assert self.status
@@ -91,6 +90,10 @@ class Wire(asyncio.Transport):
         """The engine sends these, each of which arrives in a read of its own."""
         self._waiting.extend(pieces)
         self._flush()
+
+    def sent_before(self, data: bytes) -> None:
+        """Bytes that were on their way within the transport when reading was paused, as TLS may hold them."""
+        self.connection.data_received(data)
 
     def ends(self) -> None:
         """It closes its side in an orderly way; asyncio then closes ours."""
