@@ -177,7 +177,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("convergence")
 
 
-@settings(max_examples=30, phases=[Phase.generate])
+@settings(max_examples=20, phases=[Phase.generate])
 @given(start=st.lists(pieces(), max_size=3), happening=rounds)
 def test_any_happenings(folder: Path, start: list[Object], happening: list[Round]) -> None:
     with ApiServer() as server, pytest.MonkeyPatch.context() as patch:

@@ -69,9 +69,10 @@ async def test_gone(server: ApiServer) -> None:
     two(server)
     async with following() as here:
         await watched(server)
-        server.faults.fail_watches(StatusError(410, "Expired", "too old resource version"))
         server.faults.drops = lambda _: True
         server.remove(NAMESPACE, "b")
+        await asyncio.sleep(0.1)
+        server.faults.fail_watches(StatusError(410, "Expired", "too old resource version"))
         await here.sees(ONE)
         assert lists(server) == 2
         assert here.errors == {"expired": 1}
