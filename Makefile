@@ -8,6 +8,14 @@ BIN := $(VENV)/bin
 PORT ?= 8080
 ARGS ?=
 UV_VERSION := 0.13.9
+COMPILE := $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --universal --python-version 3.11
+
+BUILDER ?= docker build
+BASE ?=
+VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' gateway/__init__.py)
+IMAGE ?= spillway:$(VERSION)
+REVISION = $(shell git rev-parse HEAD 2>/dev/null)
+COMMITTED = $(shell git log -1 --format=%ct 2>/dev/null)
 
 .PHONY: help
 help: ## this list
@@ -27,7 +35,8 @@ demo: venv ## two real engines and the gateway on this machine, a table, then se
 
 .PHONY: test
 test: install lint types ## all checks and tests; ARGS=... goes to pytest
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest $(ARGS)
+	@# A test that hangs inside uvloop is not interrupted by the alarm signal, the default way: by a thread it is.
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest --timeout-method=thread $(ARGS)
 
 .PHONY: lint
 lint: venv ## style and common mistakes
@@ -49,10 +58,17 @@ bench: venv ## what relaying costs, beside nginx, Envoy and others, in one run; 
 	$(BIN)/python -m bench
 
 .PHONY: lock
-lock: venv ## requirements.lock from pyproject.toml, keeping what is locked; ARGS=--upgrade for the newest versions
+lock: venv ## the lock files from pyproject.toml, keeping what is locked; ARGS=--upgrade for the newest versions
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
-	$(BIN)/uv pip compile --quiet $(ARGS) --generate-hashes --no-emit-index-url --no-header --universal \
-		--python-version 3.11 --extra dev --extra demo --extra bench pyproject.toml -o requirements.lock
+	$(COMPILE) $(ARGS) --extra dev --extra demo --extra bench pyproject.toml -o requirements.lock
+	# The image has the versions that the tests ran with.
+	$(COMPILE) --constraints requirements.lock pyproject.toml -o requirements-image.lock
+	echo hatchling | $(COMPILE) --constraints requirements.lock - -o requirements-build.lock
+
+.PHONY: image
+image: ## the container image; IMAGE=spillway:0.1.0, BUILDER="podman build", BASE=python@sha256:..., ARGS=...
+	$(BUILDER) --tag $(IMAGE) $(if $(BASE),--build-arg BASE=$(BASE)) --build-arg VERSION=$(VERSION) \
+		--build-arg REVISION=$(REVISION) $(if $(COMMITTED),--build-arg SOURCE_DATE_EPOCH=$(COMMITTED)) $(ARGS) .
 
 .PHONY: dist
 dist: venv ## wheel and source archive, in dist/
