@@ -103,6 +103,7 @@ class Gateway:
             raise ConfigError(problems)
         for server in self._listening:
             server.reload_certificate()
+        self._supervisor.reload_certificates()
         self._settings.limits = self._watchdog.limits = config.limits
         self._settings.keys = Keys(loaded.client_keys)
         self._budget.reconfigure(config.retries)

@@ -25,6 +25,7 @@ class Supervisor:
         self._pace = Pace(clock)
         self._discoverer = Discoverer(count_discovery_error)
         self._clients: dict[EngineTls, httpx.AsyncClient] = {}
+        self._retired: list[httpx.AsyncClient] = []
         self._probers: dict[Replica, tuple[Prober, asyncio.Task[None]]] = {}
 
     def discover(self, pool: Pool, discovery: Discovery | None) -> None:
@@ -33,8 +34,7 @@ class Supervisor:
 
     def adopt(self, pool: Pool, replica: Replica) -> None:
         """Start to probe it."""
-        client = self._client(replica.config.tls)
-        prober = Prober(client, pool, replica, self._connections, self._clock, self._pace)
+        prober = Prober(self._client, pool, replica, self._connections, self._clock, self._pace)
         self._probers[replica] = prober, asyncio.create_task(prober.run(), name=f"probe {replica.url}")
 
     def dismiss(self, replica: Replica) -> None:
@@ -56,9 +56,15 @@ class Supervisor:
         for task in probing:
             task.cancel()
         await asyncio.gather(*probing, return_exceptions=True)
-        for client in self._clients.values():
+        for client in (*self._clients.values(), *self._retired):
             await client.aclose()
         self._connections.close()
+
+    def reload_certificates(self) -> None:
+        """Read the files of certificate authorities anew, for connections from now on."""
+        tls_context.cache_clear()
+        self._retired += self._clients.values()
+        self._clients.clear()
 
     def _client(self, tls: EngineTls) -> httpx.AsyncClient:
         # A new connection for each probe: whether the engine accepts one is part of the question.

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import httpx
 
+from gateway.config import EngineTls
 from gateway.engines import health_path
 from gateway.pools.pace import Pace
 from gateway.pools.pool import Pool
@@ -37,14 +38,14 @@ class Prober:
 
     def __init__(
         self,
-        client: httpx.AsyncClient,
+        client: Callable[[EngineTls], httpx.AsyncClient],
         pool: Pool,
         replica: Replica,
         traffic: Traffic,
         clock: Callable[[], float],
         pace: Pace | None = None,
     ) -> None:
-        """`clock` gives monotonic seconds; `pace` is shared with the probers of other replicas."""
+        """`client` is asked before each probe, `clock` gives monotonic seconds, `pace` is shared with other probers."""
         self._pace = pace or Pace(clock)
         self._client = client
         self._pool = pool
@@ -63,7 +64,12 @@ class Prober:
         """Probe at once, then every `health.interval` seconds give or take a fifth, or when it is this one's turn."""
         await asyncio.sleep(self._pace.first())
         while True:
-            await self._probe()
+            try:
+                await self._probe()
+            except Exception:  # whatever it is, this replica must be probed again
+                _log.exception("probing %s failed", self._replica.url)
+                self._replica.health.probe_failed()
+                self._pool.refresh(self._replica)
             await asyncio.sleep(_LEAST_PAUSE)
             pause = self._replica.health.settings.interval * random.uniform(0.8, 1.2) - _LEAST_PAUSE
             if not await self._hurried(pause):
@@ -131,4 +137,10 @@ class Prober:
     async def _get(self, path: str) -> httpx.Response:
         replica = self._replica
         headers = {"authorization": f"Bearer {replica.config.api_key}"} if replica.config.api_key else {}
-        return await self._client.get(replica.url + path, headers=headers, timeout=replica.health.settings.timeout)
+        client, seconds = self._client(replica.config.tls), replica.health.settings.timeout
+        try:
+            # httpx's limit is on each read: an answer that trickles in would never end.
+            async with asyncio.timeout(2 * seconds):
+                return await client.get(replica.url + path, headers=headers, timeout=seconds)
+        except TimeoutError as error:
+            raise httpx.ReadTimeout(f"no whole answer within {2 * seconds:g} s") from error

@@ -9,8 +9,10 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.docs.markdown import REPOSITORY, codes, tables
+from tests.kube.apiserver import ApiServer
+from tests.kube.apiserver.errors import StatusError
 from tests.support.behaviours import AFTER_FIRST_BYTE, End, answer, fail, play
-from tests.support.config import config
+from tests.support.config import config, model
 from tests.support.site import CHAT, Site, chat, fake_model, site
 from tests.support.threads import EngineThread
 
@@ -27,16 +29,25 @@ PARTS = {"le"}
 
 
 @pytest.fixture(scope="module")
-def here(engine_thread: EngineThread) -> Iterator[Site]:
-    with site(
-        engine_thread, settings=lambda fast, plain: config(fake_model(fast, plain, policy={"mode": "switch"}))
-    ) as running:
-        yield running
+def here(engine_thread: EngineThread, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A gateway with static pools, and with one that it looks for in a cluster whose API server fails at first."""
+    with ApiServer(tls=True) as server, pytest.MonkeyPatch.context() as patch:
+        server.faults.refuse(StatusError(503, "ServiceUnavailable", "starting"), times=3)
+        patch.setenv("KUBECONFIG", str(server.kubeconfig(tmp_path_factory.mktemp("kube") / "config", namespace="llm")))
+        found = model(baseline={"discovery": {"kubernetes": {"service": "engines"}}}, name="found")
+        with site(
+            engine_thread,
+            settings=lambda fast, plain: config(fake_model(fast, plain, policy={"mode": "switch"}), found),
+            wait_for="/health",
+        ) as running:
+            yield running
 
 
 async def seen(here: Site) -> dict[str, Described]:
     """The metrics after requests that ended in every way that has a metric of its own."""
     first = here.speculative[0]
+    await here.gateway.eventually(lambda: here.gateway.pool_status("speculative")["ready"] == 1)
+    await here.gateway.eventually(lambda: "spillway_discovery_errors_total{" in here.gateway.get("/metrics").text, 10.0)
     async with here.client() as client:
         await client.post(CHAT, json=chat(stream=True))
         first.script.append(fail(503))

@@ -95,7 +95,7 @@ async def probing(engine: Engine, engine_kind: str = "openai", **health: Any) ->
     connections = Connections(time.monotonic)
     limits = httpx.Limits(max_keepalive_connections=0)
     async with httpx.AsyncClient(limits=limits, trust_env=False) as client:
-        prober = Prober(client, pool, replica, connections, time.monotonic)
+        prober = Prober(lambda _: client, pool, replica, connections, time.monotonic)
         task = asyncio.create_task(prober.run())
         try:
             yield Probing(engine, pool, replica, prober, connections, changes, changed)

@@ -8,6 +8,7 @@ server writes for an empty list. Nor is its `Watch`, which has no end in time wh
 import contextlib
 import math
 import os
+import re
 import socket
 import threading
 import time
@@ -28,6 +29,7 @@ SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _PAGE = 500
 _CHUNK = 1 << 16
 _SERVER_GRACE = 5
+_ADDRESS = re.compile(r" object at 0x[0-9a-f]+")
 _RIGHTS = "give the gateway's service account a Role with get, list and watch on endpointslices (discovery.k8s.io)"
 
 
@@ -125,6 +127,10 @@ class Cluster:
             )
         except (ApiException, urllib3.exceptions.HTTPError, OSError) as error:
             self._fail(error, "watch" if "watch" in given else "list")
+        except ValueError:
+            # Its message would hold the token.
+            reason = "the token can't be sent: it holds a line break or other characters that no header may have"
+            raise ApiError(Trouble.NO_CREDENTIALS, reason) from None
         # With _preload_content=False the client returns what it has from urllib3, whatever its annotations say.
         return cast("urllib3.HTTPResponse", answer)
 
@@ -201,7 +207,8 @@ class Cluster:
         timed_out = isinstance(error, urllib3.exceptions.TimeoutError | TimeoutError) and not refused
         trouble = Trouble.TIMEOUT if timed_out else Trouble.UNREACHABLE
         text = " ".join(str(error.reason if isinstance(error, ApiException) else error).split())
-        raise ApiError(trouble, f"{type(error).__name__}: {text}") from None
+        # The same failure has the same words each time, so that the log need not repeat them.
+        raise ApiError(trouble, f"{type(error).__name__}: {_ADDRESS.sub('', text)}") from None
 
 
 def _lines(response: urllib3.HTTPResponse, until: float) -> Iterator[bytes]:
