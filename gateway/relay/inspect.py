@@ -1,5 +1,6 @@
 """What routing needs of a request's body, read without decoding the rest of it."""
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -18,7 +19,7 @@ _TRUE, _NULL = msgspec.Raw(b"true"), msgspec.Raw(b"null")
 class Traits(NamedTuple):
     """`include_usage`: the client wants the usage event. `may_ask_usage`: we may ask for it on our own account.
 
-    `affinity` is equal for requests of one conversation.
+    `cut_characters`: it holds halves of surrogate pairs. `affinity` is equal for requests of one conversation.
     """
 
     model: str | None
@@ -28,6 +29,7 @@ class Traits(NamedTuple):
     has_stream_options: bool = False
     affinity: int = 0
     is_json: bool = False
+    cut_characters: bool = False
 
 
 class BodyError(Exception):
@@ -51,9 +53,20 @@ class _Envelope(msgspec.Struct):
     prompt_cache_key: msgspec.Raw = msgspec.Raw()
 
 
+_HIGH, _LOW = rb"\\u[dD][89abAB][0-9a-fA-F]{2}", rb"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+_LONE_SURROGATE = re.compile(rb"%b(?!%b)|(?<!%b)%b" % (_HIGH, _LOW, _HIGH, _LOW))
+
 _decode = msgspec.json.Decoder(_Envelope).decode
 _decode_options = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode_text = msgspec.json.Decoder(str).decode
+
+
+def whole_characters(body: bytes) -> bytes:
+    """`body` with U+FFFD for each escaped half of a surrogate pair that stands alone.
+
+    JavaScript writes such halves where it has cut an emoji in two, and Python's json reads them; msgspec does not.
+    """
+    return _LONE_SURROGATE.sub(rb"\\ufffd", body)
 
 
 def inspect_json(body: bytes) -> Traits:
@@ -63,7 +76,12 @@ def inspect_json(body: bytes) -> Traits:
         BodyError: not JSON, not an object, or `model` is not a string.
     """
     try:
-        envelope = _decode(body)
+        try:
+            envelope, cut = _decode(body), False
+        except msgspec.DecodeError:
+            if not _LONE_SURROGATE.search(body):
+                raise
+            envelope, cut = _decode(whole_characters(body)), True
     except (msgspec.ValidationError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _body_error(body, error) from None
     name: str | None = None
@@ -75,7 +93,9 @@ def inspect_json(body: bytes) -> Traits:
     stream = envelope.stream == _TRUE
     options = envelope.stream_options
     include_usage, may_ask = (False, True) if not options or options == _NULL else _read_options(options)
-    return Traits(name, stream, include_usage, may_ask, bool(options), _affinity(envelope), is_json=True)
+    return Traits(
+        name, stream, include_usage, may_ask, bool(options), _affinity(envelope), is_json=True, cut_characters=cut
+    )
 
 
 def inspect_multipart(content_type: bytes, body: bytes) -> Traits:

@@ -3,7 +3,7 @@
 import msgspec
 
 from gateway.api.errors import ApiError
-from gateway.relay.inspect import Traits
+from gateway.relay.inspect import Traits, whole_characters
 
 _ASK = b'"stream_options":{"include_usage":true}'
 _decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -22,7 +22,7 @@ def upstream_body(body: bytes, traits: Traits, *, ask_usage: bool, model: str | 
             end = body.rindex(b"}")
             return b"".join((body[:end], b",", _ASK, body[end:]))
     try:
-        fields = _decode(body)
+        fields = _decode(whole_characters(body) if traits.cut_characters else body)
     except msgspec.DecodeError as error:
         raise ApiError(400, f"The body is not valid JSON: {error}.", code="invalid_json") from None
     if model is not None:

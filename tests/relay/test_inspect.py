@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.relay.inspect import BodyError, inspect_json
+from gateway.relay.rewrite import upstream_body
 from tests.relay.bodies import chat, objects, written
 
 
@@ -153,3 +154,14 @@ def test_null_is_as_good_as_absent(field: str) -> None:
     """Clients write out what they leave unset; it must not send all of them to one replica."""
     assert affinity(**{field: None}) == affinity() == 0
     assert affinity(prompt_cache_key=None, messages=[USER]) == affinity(messages=[USER])
+
+
+@pytest.mark.parametrize("half", [rb"\ud83d", rb"\uDE00", rb"\ud83d\ud83d", rb"\ude00\ud83d x"])
+def test_half_an_emoji_is_passed_on_as_it_came(half: bytes) -> None:
+    body = rb'{"model":"m","stream":true,"prompt":"%b and a whole \ud83d\ude00"}' % half
+    traits = inspect_json(body)
+    assert (traits.model, traits.stream) == ("m", True)
+    assert half in upstream_body(body, traits, ask_usage=True, model="m")
+    renamed = json.loads(upstream_body(body, traits, ask_usage=False, model="other"))
+    assert renamed["model"] == "other"
+    assert renamed["prompt"].endswith("and a whole \U0001f600")
