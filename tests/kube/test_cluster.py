@@ -173,6 +173,13 @@ class TestCredentials:
         api.forget_credentials()
         api.list()
 
+    def test_a_token_with_a_line_break_is_not_told(self, server: ApiServer, kubeconfig: Path) -> None:
+        server.kubeconfig(kubeconfig, token="secret\n")
+        failed = trouble(cluster())
+        assert failed.trouble is Trouble.NO_CREDENTIALS
+        assert "the token can't be sent" in str(failed)
+        assert "secret" not in str(failed)
+
     def test_a_pod_without_its_files(self, server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("KUBECONFIG", raising=False)
         monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")

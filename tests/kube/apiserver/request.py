@@ -20,6 +20,7 @@ from tests.kube.apiserver.watching import Watch
 
 Object = dict[str, Any]
 _LONGEST_WATCH = 1800.0
+_TRUE = ("1", "t", "T", "true", "TRUE", "True")
 
 
 @dataclass(frozen=True)
@@ -163,14 +164,14 @@ class Api:
             selects,
             query.get("resourceVersion", ""),
             float(query.get("timeoutSeconds") or _LONGEST_WATCH),
-            query.get("allowWatchBookmarks") in ("true", "1"),
-            query.get("sendInitialEvents") in ("true", "1"),
+            query.get("allowWatchBookmarks") in _TRUE,
+            query.get("sendInitialEvents") in _TRUE,
         )
 
 
 def _verb(method: str, at: Target, query: Mapping[str, str]) -> str:
     if method == "GET":
-        if query.get("watch") in ("true", "1", "True"):
+        if query.get("watch") in _TRUE:
             return "watch"
         return "get" if at.name is not None else "list"
     verbs = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
