@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs what the tests need beside Python: the packages of the tests with the official npm client, and into .venv
-# Node.js itself, where the machine has none that is recent enough. Does nothing when nothing has changed.
+# Installs what the tests need beside Python: tools for container images, the packages of the tests with the official npm
+# client, and into .venv Node.js itself, where the machine has none that is recent enough. Does nothing when nothing has
+# changed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/common.sh
@@ -12,6 +13,8 @@ INPUTS=("$NODE_TESTS/package.json" "$NODE_TESTS/package-lock.json")
 PATH="$PWD/.venv/bin:$PATH"
 
 suitable_node() { have npm && node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' >/dev/null 2>&1; }
+
+scripts/image-tools.sh || say "Going on without them: tests/image will fail."
 
 if ! suitable_node; then
   say "Installing Node.js into .venv (requirements-node.lock, 61 MB)"
