@@ -55,11 +55,6 @@ class Image:
         [known] = json.loads(self.store.podman("image", "inspect", self.name))
         return dict(known)
 
-    def run(self, *arguments: str | Path, options: Sequence[str] = ()) -> str:
-        """Run a container to its end and return what it prints. Raises ToolError."""
-        flags = (*RESTRICTED, *HERE, "--rm", *options)
-        return self.store.podman("run", *flags, self.name, *arguments)
-
 
 def build(store: Store, name: str, context: Path) -> Image:
     """Build on a base that must have been imported. Raises ToolError."""
@@ -78,12 +73,12 @@ def build(store: Store, name: str, context: Path) -> Image:
 
 
 class Container:
-    """A gateway that was started. Methods block."""
+    """A gateway that was started; `folder` is what it has at /etc/spillway. Methods block."""
 
-    def __init__(self, image: Image, name: str, port: int) -> None:
+    def __init__(self, image: Image, name: str, folder: Path, port: int) -> None:
         self._store = image.store
         self.name = name
-        self.port = port
+        self.folder = folder
         self.base_url = f"http://127.0.0.1:{port}"
         self._http = httpx.Client(base_url=self.base_url, timeout=5.0, trust_env=False)
 
@@ -146,9 +141,8 @@ def serving(
         folder.chmod(0o755)
         name = f"spillway-{port}"
         mount = f"--volume={folder}:{Path(CONFIG).parent}:ro"
-        flags = (*RESTRICTED, *HERE, "--detach", f"--name={name}", mount)
-        image.store.podman("run", *flags, *options, image.name)
-        container = Container(image, name, port)
+        image.store.podman("run", "--detach", f"--name={name}", *RESTRICTED, *HERE, mount, *options, image.name)
+        container = Container(image, name, folder, port)
         try:
             yield container
         finally:

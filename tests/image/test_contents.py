@@ -2,17 +2,19 @@
 
 import json
 import platform
+import shutil
 from collections import Counter
 from pathlib import Path, PurePath
 from typing import Any
 
 import pytest
 import yaml
+from packaging.utils import canonicalize_name
 
 from gateway import __version__
 from tests.image.base import REPOSITORY
 from tests.image.files import VENV, Files
-from tests.image.image import BASE, COMMIT, CONFIG, UID, Image, build
+from tests.image.image import BASE, COMMIT, CONFIG, UID, Container, Image, build
 from tests.image.locks import pinned
 from tests.image.store import Store, ToolError
 
@@ -36,10 +38,6 @@ print("imported")
 
 def chart() -> dict[str, Any]:
     return dict(yaml.safe_load((REPOSITORY / "deploy" / "helm" / "spillway" / "values.yaml").read_text()))
-
-
-def python(image: Image, program: str) -> str:
-    return image.run("-c", program, options=["--entrypoint=python"])
 
 
 def test_its_size(files: Files, image: Image, capsys: pytest.CaptureFixture[str]) -> None:
@@ -68,31 +66,27 @@ def test_its_labels(image: Image) -> None:
     assert labels["revision"] == COMMIT["REVISION"]
 
 
-def test_the_command_is_in_the_path(image: Image) -> None:
-    assert image.run("--version") == f"spillway {__version__}\n"
+def test_the_command_is_in_the_path(gateway: Container) -> None:
+    assert gateway.run("spillway", "--version") == f"spillway {__version__}\n"
 
 
-def test_a_configuration_is_checked(image: Image, tmp_path: Path) -> None:
-    tmp_path.chmod(0o755)
-    file = tmp_path / Path(CONFIG).name
-    mount = f"--volume={tmp_path}:{Path(CONFIG).parent}:ro"
-    file.write_text((REPOSITORY / "examples" / "minimal.yaml").read_text())
-    assert "name: kimi-k2.5" in image.run("check-config", CONFIG, options=[mount])
-    file.write_text("models: []\n")
+def test_a_configuration_is_checked(gateway: Container) -> None:
+    shutil.copy(REPOSITORY / "examples" / "minimal.yaml", gateway.folder)
+    assert "name: kimi-k2.5" in gateway.run("spillway", "check-config", "/etc/spillway/minimal.yaml")
+    (gateway.folder / "bad.yaml").write_text("models: []\n")
     with pytest.raises(ToolError, match="exit status 2") as refused:
-        image.run("check-config", CONFIG, options=[mount])
+        gateway.run("spillway", "check-config", "/etc/spillway/bad.yaml")
     assert "models" in str(refused.value)
 
 
-def test_every_module_can_be_imported(image: Image) -> None:
-    assert python(image, IMPORT_ALL) == "imported\n"
+def test_every_module_can_be_imported(gateway: Container) -> None:
+    assert gateway.run("python", "-c", IMPORT_ALL) == "imported\n"
 
 
-def test_the_packages_are_those_of_the_lock(image: Image) -> None:
-    version, installed = json.loads(python(image, INSTALLED))
+def test_the_packages_are_those_of_the_lock(gateway: Container) -> None:
+    version, installed = json.loads(gateway.run("python", "-c", INSTALLED))
     locked = pinned(REPOSITORY / "requirements-image.lock", version)
-    normal = {name.lower().replace("_", "-").replace(".", "-"): it for name, it in installed.items()}
-    assert normal == locked | {"spillway": __version__}
+    assert {canonicalize_name(name): it for name, it in installed.items()} == locked | {"spillway": __version__}
 
 
 def test_the_lock_has_the_versions_that_are_tested() -> None:

@@ -1,7 +1,7 @@
 """A gateway in its container, with no more rights than in a pod: probes, a stream that outlives SIGTERM, discovery."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -9,6 +9,7 @@ import pytest
 
 from tests.image.base import REPOSITORY
 from tests.image.image import UID, Container, Image, serving
+from tests.image.store import ToolError
 from tests.kube.apiserver import ApiServer
 from tests.kube.shapes import NAMESPACE, SERVICE, endpoint, endpoint_slice
 from tests.support.behaviours import answer
@@ -34,11 +35,6 @@ def engines(engine_thread: EngineThread) -> Iterator[list[FakeEngine]]:
         yield started
 
 
-def settings(engines: Sequence[FakeEngine]) -> Settings:
-    drain = {"delay_seconds": DELAY, "timeout_seconds": 60.0}
-    return config(fake_model([engines[0]], [engines[1]]), limits={"idle_seconds": 60}, drain=drain)
-
-
 def refuses(gateway: Container, seconds: float = 10.0) -> bool:
     """Whether its port refuses connections within this time."""
     deadline = time.monotonic() + seconds
@@ -54,7 +50,9 @@ def refuses(gateway: Container, seconds: float = 10.0) -> bool:
 async def test_a_stream_outlives_sigterm(image: Image, engines: list[FakeEngine], tmp_path: Path) -> None:
     gate = Gate()
     engines[0].respond = answer(hold=gate)
-    with serving(image, settings(engines), tmp_path) as gateway:
+    drain = {"delay_seconds": DELAY, "timeout_seconds": 60.0}
+    settings = config(fake_model([engines[0]], [engines[1]]), limits={"idle_seconds": 60}, drain=drain)
+    with serving(image, settings, tmp_path) as gateway:
         gateway.wait("/health")
         gateway.wait("/ready")
         async with httpx.AsyncClient(base_url=gateway.base_url, timeout=30.0, trust_env=False) as client:
@@ -68,26 +66,28 @@ async def test_a_stream_outlives_sigterm(image: Image, engines: list[FakeEngine]
         assert '"status":200' in gateway.log().replace(" ", ""), "the request's line was written before the end"
 
 
-def test_its_process_has_no_rights(image: Image, engines: list[FakeEngine], tmp_path: Path) -> None:
-    with serving(image, settings(engines), tmp_path) as gateway:
-        gateway.wait("/ready")
-        process = gateway.main_process()
-        lines = (line.partition(":") for line in (process / "status").read_text().splitlines())
-        status = {name: text.split() for name, _, text in lines}
-        assert status["Uid"] == status["Gid"] == [str(UID)] * 4
-        assert status["NSpid"][-1] == "1"
-        assert {int(status[name][0], 16) for name in ("CapEff", "CapPrm", "CapInh", "CapBnd", "CapAmb")} == {0}
-        assert status["NoNewPrivs"] == ["1"]
-        assert "python" in (process / "cmdline").read_text().split("\0")[0], "signals reach the gateway, not a shell"
+def test_its_process_has_no_rights(gateway: Container) -> None:
+    process = gateway.main_process()
+    lines = (line.partition(":") for line in (process / "status").read_text().splitlines())
+    status = {name: text.split() for name, _, text in lines}
+    assert status["Uid"] == status["Gid"] == [str(UID)] * 4
+    assert status["NSpid"][-1] == "1"
+    assert {int(status[name][0], 16) for name in ("CapEff", "CapPrm", "CapInh", "CapBnd", "CapAmb")} == {0}
+    assert status["NoNewPrivs"] == ["1"]
+    assert "python" in (process / "cmdline").read_text().split("\0")[0], "signals reach the gateway, not a shell"
 
 
-def test_the_charts_test_runs_in_it(image: Image, engines: list[FakeEngine], tmp_path: Path) -> None:
+def test_it_can_write_to_tmp_alone(gateway: Container) -> None:
+    gateway.run("touch", "/tmp/written")
+    for folder in ("/opt/spillway", "/etc/spillway", "/var/tmp", "/run", "/"):
+        with pytest.raises(ToolError, match=r"Read-only file system|Permission denied"):
+            gateway.run("touch", f"{folder}/written")
+
+
+def test_the_charts_test_runs_in_it(gateway: Container) -> None:
     program = (REPOSITORY / "deploy" / "helm" / "spillway" / "files" / "completion.py").read_text()
-    with serving(image, settings(engines), tmp_path) as gateway:
-        gateway.wait("/ready")
-        environment = [f"GATEWAY_URL={gateway.base_url}", 'MODELS=["fake"]', "TIMEOUT_SECONDS=20"]
-        said = gateway.run("env", *environment, "python", "-c", program)
-        assert "x-spillway-pool: speculative" in said
+    environment = [f"GATEWAY_URL={gateway.base_url}", 'MODELS=["fake"]', "TIMEOUT_SECONDS=20"]
+    assert "x-spillway-pool: speculative" in gateway.run("env", *environment, "python", "-c", program)
 
 
 def test_it_finds_engines_as_a_pod_does(image: Image, engines: list[FakeEngine], tmp_path: Path) -> None:
