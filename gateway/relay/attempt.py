@@ -1,5 +1,6 @@
 """One attempt: get a connection, send the request, wait for the answer to begin, deliver it."""
 
+import asyncio
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -144,8 +145,13 @@ class Attempt:
 
     async def _connect(self) -> EngineConnection:
         started = self._clock()
+        # A task, as connecting has a timeout and this coroutine may run without one.
+        opening = asyncio.create_task(self._upstream.connect(self._watchdog.limits.connect_seconds))
         try:
-            return await self._upstream.connect(self._watchdog.limits.connect_seconds)
+            return await opening
+        except asyncio.CancelledError:
+            opening.add_done_callback(_abandon)
+            raise
         finally:
             self.connecting += self._clock() - started
 
@@ -188,3 +194,9 @@ def _is_event_stream(exchange: Exchange) -> bool:
         elif name == b"content-encoding":
             plain = value.lower() == b"identity"
     return plain and kind[:17].lower() == b"text/event-stream"
+
+
+def _abandon(opening: asyncio.Task[EngineConnection]) -> None:
+    """Close a connection that was opened in vain."""
+    if not opening.cancelled() and opening.exception() is None:
+        opening.result().abandon()

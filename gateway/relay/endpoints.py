@@ -39,7 +39,7 @@ _RELAYED_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 def is_relayed(path: str) -> bool:
     """Whether this path belongs to the relay rather than to the control plane."""
-    return path == "/generate" or (path.startswith("/v1/") and path != "/v1/models" and path[:11] != "/v1/models/")
+    return path in _ENDPOINTS or (path.startswith("/v1/") and path != "/v1/models" and path[:11] != "/v1/models/")
 
 
 def find_endpoint(path: str, method: str) -> Endpoint:
@@ -48,7 +48,7 @@ def find_endpoint(path: str, method: str) -> Endpoint:
     Raises:
         ApiError: 405 for a method it doesn't have, 400 for a path that climbs.
     """
-    if "/../" in path or path.endswith("/..") or "/./" in path:
+    if "/." in path and ("/../" in path or path.endswith("/..") or "/./" in path):
         raise ApiError(400, "The path must not contain '.' or '..' segments.", code="invalid_path")
     endpoint = _ENDPOINTS.get(path, _OTHER)
     allowed = endpoint.methods or _RELAYED_METHODS

@@ -81,7 +81,7 @@ def upstream_head(
     nominated = _nominated(headers)
     dropped = _NOT_UPSTREAM | nominated if nominated else _NOT_UPSTREAM
     for name, value in headers:
-        if name not in dropped and not name.startswith(b"x-spillway-"):
+        if name not in dropped and name[:11] != b"x-spillway-":
             lines += (name, b": ", value, b"\r\n")
     lines += (b"x-request-id: ", request, b"\r\ntraceparent: ", trace, b"\r\n")
     if length is not None:

@@ -1,22 +1,26 @@
 """uvicorn's HTTP protocol with what it leaves open: bounds on the size and the time of a request's head, errors in
-OpenAI's shape, head and first body bytes in one packet, and a handle on the connection for the application.
+OpenAI's shape, a leaner cycle of request and response, and a handle on the connection for the application.
 """
 
 import asyncio
 from collections.abc import Callable, Iterable
-from typing import Any, cast
+from typing import Any
+from urllib.parse import unquote
 
+import httptools
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from gateway.api.errors import error_body
 from gateway.config import Limits
-from gateway.server.writing import HeadWithBody, Unchunked
+from gateway.server.cycle import Cycle
+from gateway.server.driver import Driver
 
 _LINGER_SECONDS = 5.0
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """One client connection. `limits` and `refused` are set on a subclass by `bounded_protocol`.
+    """One client connection. `limits`, `refused` and `taskless` are set on a subclass by `bounded_protocol`.
 
     The application finds it as the ASGI extension `spillway.connection`: it may read `lost`, set `on_lost` and call
     `abort`.
@@ -24,12 +28,15 @@ class BoundedProtocol(HttpToolsProtocol):
 
     limits: Callable[[], Limits]
     refused: Callable[[int], None]
+    taskless: Callable[[str], bool]
+    cycle: Any  # a Cycle
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """See uvicorn."""
         super().__init__(*args, **kwargs)
         self._head_bytes = 0
         self._lingering: asyncio.TimerHandle | None = None
+        self._idle_since: float | None = None
         self.head_since: float | None = None
         self.lost = False
         self.on_lost: Callable[[], None] | None = None
@@ -64,16 +71,22 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._lingering is not None:
             return
         self._head_bytes += len(data)
-        super().data_received(data)
+        self._idle_since = None
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserError:
+            self.send_400_response("Invalid HTTP request received.")
+        except httptools.HttpParserUpgrade:
+            pass  # no protocol to change to is offered: the request has been taken as it is
         if self.head_since is not None and self._head_bytes > type(self).limits().header_bytes:
             self._refuse_size()
 
     def on_message_begin(self) -> None:
         """See httptools."""
-        super().on_message_begin()
+        self.url = b""
+        self.expect_100_continue = False
+        self.headers = []
         self.head_since = self.loop.time()
-        extensions: dict[str, Any] = {"spillway.connection": self}
-        self.scope["extensions"] = extensions
 
     def on_headers_complete(self) -> None:
         """See httptools."""
@@ -82,25 +95,61 @@ class BoundedProtocol(HttpToolsProtocol):
             self._refuse_size()
             raise ValueError("request headers too large")
         self.head_since = None
-        super().on_headers_complete()
-        if self.scope["method"] != "HEAD":
-            wrap = Unchunked if self.scope["http_version"] == "1.0" else HeadWithBody
-            self.cycle.transport = cast("Any", wrap(self.transport, self.close_gently))
+        version = self.parser.get_http_version()
+        before = self.cycle
+        self.cycle = Cycle(
+            self._scope(version),
+            self,
+            self.server_state.default_headers,
+            expects_100=self.expect_100_continue,
+            keep_alive=version != "1.0" and self.parser.should_keep_alive(),
+        )
+        if before is None or before.response_complete:
+            self._start_asgi_task(self.cycle, self.app)
+        else:
+            self.flow.pause_reading()
+            self.pipeline.appendleft((self.cycle, self.app))
+
+    def on_body(self, body: bytes) -> None:
+        """See httptools."""
+        cycle = self.cycle
+        if cycle.response_complete:
+            return
+        cycle.body += body
+        if len(cycle.body) > HIGH_WATER_LIMIT:
+            self.flow.pause_reading()
+        cycle.set()
 
     def on_message_complete(self) -> None:
         """See httptools. What was read so far is not the next request's head."""
         self._head_bytes = 0
-        super().on_message_complete()
+        cycle = self.cycle
+        if not cycle.response_complete:
+            cycle.more_body = False
+            cycle.set()
+
+    def on_response_complete(self) -> None:
+        """See uvicorn, but a connection that is kept alive sets no timer: `time_out` ends it."""
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+        else:
+            self._idle_since = self.loop.time()
 
     def overdue(self, now: float) -> bool:
-        """Whether the head of a request has been awaited for too long."""
-        since = self.head_since
-        return since is not None and now - since > type(self).limits().header_seconds
+        """Whether the head of a request, or the next request, has been awaited for too long."""
+        since, idle = self.head_since, self._idle_since
+        if since is not None:
+            return now - since > type(self).limits().header_seconds
+        return idle is not None and now - idle > self.timeout_keep_alive
 
     def time_out(self) -> None:
         """Refuse a head that comes too slowly; a connection that never began one is just closed."""
         if self._head_bytes == 0:
-            self.head_since = None
+            self.head_since = self._idle_since = None
             self.transport.close()
         else:
             self._refuse(408, "The request's headers came too slowly. Send them without pauses.", "request_timeout")
@@ -108,6 +157,39 @@ class BoundedProtocol(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:
         """Answer what can't be parsed and close."""
         self._refuse(400, f"{msg} Send HTTP/1.1.", "invalid_http")
+
+    def _scope(self, version: str) -> dict[str, Any]:
+        url = self.url
+        if url[:1] == b"/" and url[:2] != b"//" and b"#" not in url:
+            raw_path, _, query = url.partition(b"?")
+        else:
+            parsed = httptools.parse_url(url)
+            raw_path, query = parsed.path, parsed.query or b""
+        path = raw_path.decode("ascii")
+        return {
+            "type": "http",
+            "asgi": {"version": self.asgi_version, "spec_version": "2.3"},
+            "http_version": version,
+            "server": self.server,
+            "client": self.client,
+            "scheme": self.scheme,
+            "root_path": "",
+            "headers": self.headers,
+            "state": self.app_state.copy(),
+            "extensions": {"spillway.connection": self},
+            "method": self.parser.get_method().decode("ascii"),
+            "path": unquote(path) if "%" in path else path,
+            "raw_path": raw_path,
+            "query_string": query,
+        }
+
+    def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+        if type(self).taskless(cycle.scope["path"]):
+            Driver(cycle.run(app), self.tasks, self.loop)
+        else:
+            task = self.loop.create_task(cycle.run(app))
+            task.add_done_callback(self.tasks.discard)
+            self.tasks.add(task)
 
     def _size_of_head(self) -> int:
         return len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
@@ -143,17 +225,23 @@ class BoundedProtocol(HttpToolsProtocol):
             self.flow.resume_reading()
 
 
-def bounded_protocol(limits: Callable[[], Limits], refused: Callable[[int], None]) -> type[BoundedProtocol]:
-    """A protocol class for uvicorn's `http` setting. `refused` is told the status of each request it turns away."""
+def bounded_protocol(
+    limits: Callable[[], Limits], refused: Callable[[int], None], taskless: Callable[[str], bool] = lambda _: False
+) -> type[BoundedProtocol]:
+    """A protocol class for uvicorn's `http` setting.
+
+    `refused` is told the status of each request it turns away. `taskless` says for which paths the application needs no
+    asyncio task (see `Driver`).
+    """
     return type(
         "BoundedProtocolOfOneServer",
         (BoundedProtocol,),
-        {"limits": staticmethod(limits), "refused": staticmethod(refused)},
+        {"limits": staticmethod(limits), "refused": staticmethod(refused), "taskless": staticmethod(taskless)},
     )
 
 
 def time_out_overdue(connections: Iterable[Any], now: float) -> None:
-    """Refuse every connection whose request head is overdue."""
+    """Refuse every connection whose request head is overdue, and close those that have been idle for too long."""
     for connection in list(connections):
         if isinstance(connection, BoundedProtocol) and connection.overdue(now):
             connection.time_out()

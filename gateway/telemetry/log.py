@@ -17,8 +17,9 @@ _BUFFERED_LINES = 20_000
 
 def timestamp() -> str:
     """Now, as RFC 3339 in UTC with milliseconds."""
-    second, fraction = divmod(time.time(), 1)
-    return f"{_date_and_time(int(second))}.{int(fraction * 1000):03d}Z"
+    now = time.time()
+    second = int(now)
+    return f"{_date_and_time(second)}.{int((now - second) * 1000):03d}Z"
 
 
 @lru_cache(maxsize=2)

@@ -35,6 +35,14 @@ class CounterTable(Collector):
         yield family
 
 
+class _Cell:
+    __slots__ = ("counts", "sum")
+
+    def __init__(self, buckets: int) -> None:
+        self.counts = [0] * buckets
+        self.sum = 0.0
+
+
 class HistogramTable(Collector):
     """A histogram by label values, with these upper bounds (inclusive, as Prometheus has it) and infinity."""
 
@@ -45,26 +53,24 @@ class HistogramTable(Collector):
         self._name, self._help, self._labels = name, help_text, labels
         self._bounds = tuple(bounds)
         self._names = [*map(floatToGoString, bounds), "+Inf"]
-        self._counts: dict[Labels, list[int]] = {}
-        self._sums: dict[Labels, float] = {}
+        self._cells: dict[Labels, _Cell] = {}
         registry.register(self)
 
     def observe(self, labels: Labels, value: float) -> None:
         """Count a value."""
-        counts = self._counts.get(labels)
-        if counts is None:
-            counts = self._counts[labels] = [0] * len(self._names)
-            self._sums[labels] = 0.0
-        counts[bisect_left(self._bounds, value)] += 1
-        self._sums[labels] += value
+        cell = self._cells.get(labels)
+        if cell is None:
+            cell = self._cells[labels] = _Cell(len(self._names))
+        cell.counts[bisect_left(self._bounds, value)] += 1
+        cell.sum += value
 
     def collect(self) -> Iterator[Metric]:
         """See prometheus_client."""
         family = HistogramMetricFamily(self._name, self._help, labels=self._labels)
-        for labels, counts in self._counts.items():
+        for labels, cell in self._cells.items():
             seen, buckets = 0, []
-            for name, count in zip(self._names, counts, strict=True):
+            for name, count in zip(self._names, cell.counts, strict=True):
                 seen += count
                 buckets.append((name, seen))
-            family.add_metric(labels, buckets, self._sums[labels])
+            family.add_metric(labels, buckets, cell.sum)
         yield family

@@ -142,6 +142,7 @@ async def test_models_come_and_go(engine_thread: EngineThread) -> None:
         gone = await client.post(CHAT, json=chat())
         assert (gone.status_code, gone.json()["error"]["code"]) == (404, "model_not_found")
         gate.open()
+        await here.gateway.eventually(lambda: here.gateway.pool_status("speculative")["ready"] == 1)
         assert (await client.post(CHAT, json=chat(model="other"))).status_code == 200
         assert (await held.aread()).endswith(b"data: [DONE]\n\n"), "a stream outlives its model"
         await here.gateway.assert_idle()

@@ -113,6 +113,15 @@ async def test_an_idle_connection_may_stay(rest: bytes) -> None:
         assert (await ask(client)).status == 200
 
 
+async def test_an_idle_connection_is_closed_in_the_end() -> None:
+    async with serving() as site, raw_client(site.port) as client:
+        assert (await ask(client)).status == 200
+        overdue(site, 74)
+        assert (await ask(client)).status == 200
+        overdue(site, 76)
+        await client.wait_closed()
+
+
 async def test_a_request_under_way_is_not_overdue() -> None:
     """Neither while its body comes nor while it is answered: those have limits of their own."""
     async with (

@@ -4,7 +4,8 @@
    can't be understood.
 2. Watch from the version of the list until it is time to list again. A watch that ends early is resumed from the last
    version seen.
-3. After a failure: pause, longer each time until something goes well, then go on with 1 or 2. The view stays as it is.
+3. After a failure: pause, longer each time until that goes well again, then go on with 1 or 2. The view stays as it
+   is. Between lists that fail, such as those of a busy server, watch on.
 
 A watch that has silently died, or that left something out, is thus healed by the next list.
 """
@@ -56,7 +57,8 @@ class Follower:
         self._view = View(Reading.of(settings))
         self._version: str | None = None
         self._list_at = 0.0
-        self._backoff = Backoff(settings.backoff_max_seconds, random.random)
+        self._list_backoff = Backoff(settings.backoff_max_seconds, random.random)
+        self._watch_backoff = Backoff(settings.backoff_max_seconds, random.random)
         self._said: tuple[str, float] | None = None
         self._failing_since: float | None = None
         self._problems: tuple[str, ...] = ()
@@ -65,20 +67,20 @@ class Follower:
         """Follow until told to stop."""
         while not self._stop.is_set():
             try:
-                self._step()
+                if self._version is None or time.monotonic() >= self._list_at:
+                    self._try_list()
+                if self._version is not None and not self._stop.is_set():
+                    self._watch(self._version)
             except ApiError as error:
                 self._failed(error)
+                self._stop.wait(self._watch_backoff.pause(error.retry_after))
             except Exception as error:
                 _log.exception("%s: discovery", self._name)
-                self._version = None
                 self._failed(ApiError(Trouble.INTERNAL, repr(error)))
+                self._stop.wait(self._watch_backoff.pause())
 
-    def _step(self) -> None:
-        if self._version is None or time.monotonic() >= self._list_at:
-            self._list()
-        version, heard = self._version, False
-        if version is None or self._stop.is_set():
-            return
+    def _watch(self, version: str) -> None:
+        heard = False
         for event in self._api.watch(version, self._list_at):
             if self._stop.is_set():
                 return
@@ -87,9 +89,21 @@ class Follower:
         if time.monotonic() < self._list_at:
             # The server may end a watch whenever it likes; one that always does so at once is out of order.
             if heard:
-                self._backoff.reset()
+                self._watch_backoff.reset()
             raise ApiError(Trouble.CLOSED, "the server ended the watch early")
-        self._backoff.reset()
+        self._watch_backoff.reset()
+
+    def _try_list(self) -> None:
+        try:
+            self._list()
+        except ApiError as error:
+            self._failed(error)
+            pause = self._list_backoff.pause(error.retry_after)
+            self._list_at = time.monotonic() + pause
+            if self._version is None:
+                self._stop.wait(pause)
+        else:
+            self._list_backoff.reset()
 
     def _list(self) -> None:
         first = self._version is None
@@ -121,14 +135,13 @@ class Follower:
     def _failed(self, error: ApiError) -> None:
         if self._stop.is_set():
             return
-        if error.trouble in (Trouble.EXPIRED, Trouble.GARBLED):
+        if error.trouble in (Trouble.EXPIRED, Trouble.GARBLED, Trouble.INTERNAL):
             self._version = None
         if error.trouble is Trouble.UNAUTHORIZED:
             self._api.forget_credentials()
         if error.trouble is not Trouble.CLOSED:
             self._report(error.trouble)
             self._tell(str(error))
-        self._stop.wait(self._backoff.pause(error.retry_after))
 
     def _tell(self, message: str) -> None:
         now = time.monotonic()
