@@ -110,7 +110,8 @@ class Attempt:
         finally:
             self._count(exchange)
         if whole:
-            self._grant.replica.health.request_succeeded()
+            if exchange.status not in _ELSEWHERE:
+                self._grant.replica.health.request_succeeded()
             return None
         assert exchange.error is not None
         await self._tell_broken(exchange, exchange.error, call.endpoint.error_style)

@@ -7,7 +7,8 @@ import httptools
 
 Headers = list[tuple[bytes, bytes]]
 
-_HEAD_BYTES = 256 * 1024
+# What may come without a byte of a body among it: a head, trailers, chunk extensions.
+_BARE_BYTES = 512 * 1024
 
 
 class EngineError(Exception):
@@ -59,10 +60,10 @@ class EngineConnection(asyncio.Protocol):
     """A keep-alive connection that carries one exchange at a time."""
 
     __slots__ = (
+        "_bare_bytes",
         "_body",
         "_complete",
         "_head",
-        "_head_bytes",
         "_headers",
         "_keep_alive",
         "_owner",
@@ -84,7 +85,7 @@ class EngineConnection(asyncio.Protocol):
         self._body: list[bytes] = []
         self._headers: Headers = []
         self._head: Headers = []
-        self._head_bytes = 0
+        self._bare_bytes = 0
         self._status = 0
         self._complete = False
         self._keep_alive = False
@@ -104,7 +105,7 @@ class EngineConnection(asyncio.Protocol):
         self._complete = False
         self._status = 0
         self._headers = []
-        self._head_bytes = 0
+        self._bare_bytes = 0
         if len(body) < 65536:
             self._transport.write(head + body)
         else:
@@ -144,11 +145,10 @@ class EngineConnection(asyncio.Protocol):
         """See asyncio.Protocol. All body bytes of one read go to the sink in one call."""
         self.reads += 1
         sink = self._sink
-        if not self._status:
-            self._head_bytes += len(data)
-            if self._head_bytes > _HEAD_BYTES:
-                self._break(EngineError("response headers too large", answered=True))
-                return
+        self._bare_bytes += len(data)
+        if self._bare_bytes > _BARE_BYTES:
+            self._break(EngineError("headers or trailers too large", answered=True))
+            return
         if sink is None:
             self.close()  # an answer to no question: out of step
             return
@@ -161,6 +161,7 @@ class EngineConnection(asyncio.Protocol):
         body = self._body
         if body:
             self._body = []
+            self._bare_bytes = 1
             sink.on_data(body[0] if len(body) == 1 else b"".join(body))
         if self._sink is not sink:
             return
@@ -182,7 +183,7 @@ class EngineConnection(asyncio.Protocol):
         self._owner.lost(self)
         if self._sink is not None:
             detail = f"{type(exc).__name__}: {exc}" if exc else "closed by the engine"
-            self._break(EngineError(detail, answered=self._head_bytes > 0))
+            self._break(EngineError(detail, answered=self._bare_bytes > 0))
 
     # httptools
 
@@ -192,16 +193,18 @@ class EngineConnection(asyncio.Protocol):
             self._keep_alive = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """One header of the response."""
-        self._headers.append((name.lower(), value))
+        """One header of the response, or a trailer, which is dropped."""
+        if not self._status:
+            self._headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
         """The head is whole. Interim (1xx) answers are dropped."""
         status = self._parser.get_status_code()
-        # What comes in `_headers` from here on are trailers, which are dropped.
         headers, self._headers = self._headers, []
         if status < 200 or self._complete:
             return
+        if status > 599:
+            raise ValueError(f"status {status}")
         self._status, self._head = status, headers
         if self._sink is not None:
             self._sink.on_head(status, headers)

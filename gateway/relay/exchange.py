@@ -149,7 +149,7 @@ class Exchange:
 
     def tick(self, seconds: float) -> tuple[float, bool]:
         """Called every `seconds`. Returns how long nothing has moved, and whether that is for the client's sake."""
-        on_client = self._blocked is not None or self._paused or self.ended
+        on_client = self._blocked is not None or self._paused or self.ended or self.error is not None
         mark = (on_client, self._passed if on_client else self.connection.reads)
         self._idle = self._idle + seconds if mark == self._mark else 0.0
         self._mark = mark

@@ -17,6 +17,8 @@ from gateway.server.cycle import Cycle
 from gateway.server.driver import Driver
 
 _LINGER_SECONDS = 5.0
+_REQUESTS_AHEAD = 4
+_UPGRADE_HEADERS = frozenset((b"upgrade", b"http2-settings"))
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -71,18 +73,18 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._lingering is not None:
             return
         self._head_bytes += len(data)
-        self._idle_since = None
         try:
             self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            self._decline_upgrade(data[upgrade.args[0] :])
         except httptools.HttpParserError:
             self.send_400_response("Invalid HTTP request received.")
-        except httptools.HttpParserUpgrade:
-            pass  # no protocol to change to is offered: the request has been taken as it is
-        if self.head_since is not None and self._head_bytes > type(self).limits().header_bytes:
+        if self._head_bytes > type(self).limits().header_bytes:
             self._refuse_size()
 
     def on_message_begin(self) -> None:
         """See httptools."""
+        self._idle_since = None
         self.url = b""
         self.expect_100_continue = False
         self.headers = []
@@ -94,6 +96,8 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._head_bytes > most and self._size_of_head() > most:
             self._refuse_size()
             raise ValueError("request headers too large")
+        if self.parser.should_upgrade():
+            return  # `_decline_upgrade` has the request parsed again
         self.head_since = None
         version = self.parser.get_http_version()
         before = self.cycle
@@ -104,14 +108,16 @@ class BoundedProtocol(HttpToolsProtocol):
             expects_100=self.expect_100_continue,
             keep_alive=version != "1.0" and self.parser.should_keep_alive(),
         )
+        self.headers = []  # what comes into it from here on are trailers, which are dropped
         if before is None or before.response_complete:
             self._start_asgi_task(self.cycle, self.app)
         else:
-            self.flow.pause_reading()
             self.pipeline.appendleft((self.cycle, self.app))
+            self._read_on()
 
     def on_body(self, body: bytes) -> None:
-        """See httptools."""
+        """See httptools. Bytes that are no part of a body are bounded; these are."""
+        self._head_bytes = 0
         cycle = self.cycle
         if cycle.response_complete:
             return
@@ -127,17 +133,19 @@ class BoundedProtocol(HttpToolsProtocol):
         if not cycle.response_complete:
             cycle.more_body = False
             cycle.set()
+        self._read_on()
 
     def on_response_complete(self) -> None:
         """See uvicorn, but a connection that is kept alive sets no timer: `time_out` ends it."""
         self.server_state.total_requests += 1
+        # Also while closing: what is not written yet may never be taken.
+        self._idle_since = self.loop.time()
         if self.transport.is_closing():
             return
         self.flow.resume_reading()
         if self.pipeline:
+            self._idle_since = None
             self._start_asgi_task(*self.pipeline.pop())
-        else:
-            self._idle_since = self.loop.time()
 
     def overdue(self, now: float) -> bool:
         """Whether the head of a request, or the next request, has been awaited for too long."""
@@ -147,9 +155,12 @@ class BoundedProtocol(HttpToolsProtocol):
         return idle is not None and now - idle > self.timeout_keep_alive
 
     def time_out(self) -> None:
-        """Refuse a head that comes too slowly; a connection that never began one is just closed."""
-        if self._head_bytes == 0:
-            self.head_since = self._idle_since = None
+        """Refuse a head that comes too slowly; a connection that never began one, or is idle, is just closed."""
+        if self.transport.is_closing():
+            self.transport.abort()  # closed before, and the client has not taken the rest
+        elif self._head_bytes == 0 or self.head_since is None:
+            self.head_since = None
+            self._idle_since = self._idle_since or 0.0
             self.transport.close()
         else:
             self._refuse(408, "The request's headers came too slowly. Send them without pauses.", "request_timeout")
@@ -190,6 +201,33 @@ class BoundedProtocol(HttpToolsProtocol):
             task = self.loop.create_task(cycle.run(app))
             task.add_done_callback(self.tasks.discard)
             self.tasks.add(task)
+
+    def _read_on(self) -> None:
+        """Read while a request is served, to hear of the client's loss; no further than a few requests ahead."""
+        if len(self.pipeline) < _REQUESTS_AHEAD:
+            self.flow.resume_reading()
+        else:
+            self.flow.pause_reading()
+
+    def _decline_upgrade(self, rest: bytes) -> None:
+        """No protocol to change to is offered: have the request parsed again without the offer (RFC 9110, 7.8).
+
+        The parser would take what follows the head for the other protocol.
+        """
+        method, version = self.parser.get_method(), self.parser.get_http_version()
+        if method == b"CONNECT":
+            self._refuse(405, "CONNECT is not served. Send requests for paths.", "method_not_allowed")
+            return
+        lines = [b"%b %b HTTP/%b\r\n" % (method, self.url, version.encode())]
+        for name, value in self.headers:
+            if name == b"connection":
+                kept = [token.strip() for token in value.split(b",") if token.strip().lower() not in _UPGRADE_HEADERS]
+                value = b", ".join(kept)
+            if name not in _UPGRADE_HEADERS and (name != b"connection" or value):
+                lines.append(b"%b: %b\r\n" % (name, value))
+        self.parser = httptools.HttpRequestParser(self)
+        self._head_bytes = 0
+        self.data_received(b"".join((*lines, b"\r\n", rest)))
 
     def _size_of_head(self) -> int:
         return len(self.url) + sum(len(name) + len(value) for name, value in self.headers)

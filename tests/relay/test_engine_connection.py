@@ -167,7 +167,7 @@ def test_an_endless_head(piece: bytes) -> None:
     wire = Wire()
     taken = wire.request()
     wire.sends(OK + b"X: ")
-    for _ in range(400):
+    for _ in range(600):
         wire.sends(piece)
     assert taken.error is not None
     assert "headers" in str(taken.error)
@@ -177,8 +177,27 @@ def test_an_endless_head(piece: bytes) -> None:
 def test_endless_interim_answers() -> None:
     wire = Wire()
     taken = wire.request()
-    for _ in range(20_000):
+    for _ in range(25_000):
         wire.sends(b"HTTP/1.1 100 Continue\r\n\r\n")
+    assert taken.error is not None
+
+
+def test_endless_trailers() -> None:
+    """Nor are they kept: a trailer says nothing that anybody is told."""
+    wire = Wire()
+    taken = wire.request()
+    wire.sends(OK + b"Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n")
+    for _ in range(600):
+        wire.sends(b"X-Filler: " + b"y" * 990 + b"\r\n")
+    assert taken.error is not None
+    assert wire.closed
+
+
+@pytest.mark.parametrize("status", [b"600", b"999"])
+def test_a_status_that_is_none(status: bytes) -> None:
+    wire = Wire()
+    taken = wire.request()
+    wire.sends(b"HTTP/1.1 %b Odd\r\nContent-Length: 0\r\n\r\n" % status)
     assert taken.error is not None
 
 

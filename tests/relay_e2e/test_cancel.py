@@ -180,3 +180,22 @@ async def test_the_engine_keeps_no_connection_of_a_cancelled_request(here: Site)
         response = await client.response()
     assert response.body.endswith(b"data: [DONE]\n\n")
     assert here.speculative[0].requests[0].connection != here_request.connection
+
+
+@pytest.mark.parametrize("size", [100_000, 700_000])
+@pytest.mark.parametrize("behaviour", [*BEFORE_FIRST_TOKEN.values()], ids=[*BEFORE_FIRST_TOKEN])
+async def test_after_a_long_prompt(here: Site, behaviour: Behaviour, size: int) -> None:
+    """Long bodies have reading paused while they come: it must go on after them, or the loss is not heard of."""
+    here.respond(behaviour)
+    async with raw_client(here.gateway.port) as client:
+        body = {**chat(stream=True), "padding": "x" * size}
+        await client.send(request_bytes(json.dumps(body).encode()))
+        await leaves_in_time(here, client, "close")
+
+
+@pytest.mark.parametrize("leave", ["close", "reset"])
+async def test_with_another_request_sent_ahead(here: Site, leave: str) -> None:
+    here.respond(BEFORE_FIRST_TOKEN["no head"])
+    async with raw_client(here.gateway.port) as client:
+        await client.send(request_bytes(json.dumps(chat()).encode()) * 2)
+        await leaves_in_time(here, client, leave)
