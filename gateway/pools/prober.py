@@ -14,6 +14,7 @@ from gateway.engines import health_path
 from gateway.pools.pace import Pace
 from gateway.pools.pool import Pool
 from gateway.pools.replica import Replica
+from gateway.pools.trouble import PROBES, UNPROBED, Trouble, unanswered, unreachable, unwell
 
 _log = logging.getLogger(__name__)
 _MODELS_SECONDS = 60.0
@@ -55,6 +56,7 @@ class Prober:
         self._hurry = asyncio.Event()
         self._models_at = -_MODELS_SECONDS
         self._heard = 0
+        self._told: Trouble | None = UNPROBED
 
     def hurry(self) -> None:
         """Probe now: a request has failed."""
@@ -68,7 +70,7 @@ class Prober:
                 await self._probe()
             except Exception:  # whatever it is, this replica must be probed again
                 _log.exception("probing %s failed", self._replica.url)
-                self._replica.health.probe_failed()
+                self._replica.health.probe_failed(PROBES)
                 self._pool.refresh(self._replica)
             await asyncio.sleep(_LEAST_PAUSE)
             pause = self._replica.health.settings.interval * random.uniform(0.8, 1.2) - _LEAST_PAUSE
@@ -86,44 +88,45 @@ class Prober:
 
     async def _probe(self) -> None:
         replica, health = self._replica, self._replica.health
-        was_ready, started = health.ready, self._clock()
+        started = self._clock()
         if not health.silent:
             self._heard = self._traffic.progress(replica)
-        cause = ""
         try:
             response = await self._get(health_path(replica.config))
         except httpx.TimeoutException as error:
             now, heard = self._clock(), self._traffic.progress(replica)
             progressed, self._heard = heard != self._heard, heard
+            cause = unanswered(error)
             if isinstance(error, httpx.ConnectTimeout):
-                health.probe_failed()
-            health.probe_unanswered(started, now, progressed=progressed)
-            cause = f"no answer to probes ({type(error).__name__})"
+                health.probe_failed(cause)
+            health.probe_unanswered(started, now, cause, progressed=progressed)
             if health.hangs(now):
                 self._traffic.abort(replica)
         except httpx.HTTPError as error:
-            health.probe_failed()
-            cause = f"{type(error).__name__}: {error}"
+            health.probe_failed(unreachable(error))
         else:
-            # Anything else than 5xx is an answer: not every engine has the path, some want a key.
-            if response.status_code < 500:
+            config, path = replica.config, response.request.url.path
+            bad = unwell(response.status_code, path, configured=config.health.path is not None, engine=config.engine)
+            if bad is None:
                 health.probe_succeeded(self._clock())
             else:
-                health.probe_failed(answered=True)
-                cause = f"{response.status_code} from {response.request.url.path}"
-        if health.ready != was_ready:
-            self._tell(cause)
+                health.probe_failed(bad, answered=True)
+        self._tell(health.trouble)
         # Even if it ends as it began: requests may have had it ejected meanwhile.
         self._pool.refresh(replica)
         if health.ready and self._clock() - self._models_at >= _MODELS_SECONDS:
             await self._read_models()
 
-    def _tell(self, cause: str) -> None:
+    def _tell(self, trouble: Trouble | None) -> None:
+        """Log the first verdict and each that is of another kind than the one before."""
+        told, self._told = self._told, trouble
+        if (trouble and trouble.kind) == (told and told.kind):
+            return
         where = f"{self._pool.model}/{self._pool.role} replica {self._replica.url}"
-        if self._replica.health.ready:
+        if trouble is None:
             _log.info("%s is ready", where)
         else:
-            _log.warning("%s is ejected: %s", where, cause)
+            _log.warning("%s is ejected: %s", where, trouble.text)
 
     async def _read_models(self) -> None:
         """What the engine says of its models: context length and the like, for /v1/models."""

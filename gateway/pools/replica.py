@@ -39,6 +39,12 @@ class Replica:
             return State.DRAINING
         return State.READY if self.health.ready else State.EJECTED
 
+    @property
+    def error(self) -> str | None:
+        """Why it is not ready, in a few words; None if it is."""
+        trouble = self.health.trouble
+        return None if trouble is None else trouble.text
+
     def reconfigure(self, config: PoolConfig) -> None:
         """Take over the pool's settings after a reload."""
         self.config = config

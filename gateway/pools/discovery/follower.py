@@ -20,6 +20,7 @@ from typing import NamedTuple
 from gateway.config import Kubernetes
 from gateway.pools.discovery.api import Api, ApiError, Bookmark, Drop, Event, Put, Trouble
 from gateway.pools.discovery.backoff import Backoff
+from gateway.pools.discovery.complaints import Complaints
 from gateway.pools.discovery.slices import Reading
 from gateway.pools.discovery.view import View
 from gateway.pools.observed import Observed
@@ -27,7 +28,6 @@ from gateway.pools.observed import Observed
 _log = logging.getLogger(__name__)
 # Lists of many gateways shall not coincide.
 _SPREAD = 0.1
-_REMIND_SECONDS = 600.0
 
 
 class Report(NamedTuple):
@@ -59,8 +59,7 @@ class Follower:
         self._list_at = 0.0
         self._list_backoff = Backoff(settings.backoff_max_seconds, random.random)
         self._watch_backoff = Backoff(settings.backoff_max_seconds, random.random)
-        self._said: tuple[str, float] | None = None
-        self._failing_since: float | None = None
+        self._complaints = Complaints(name)
         self._problems: tuple[str, ...] = ()
 
     def run(self) -> None:
@@ -72,11 +71,11 @@ class Follower:
                 if self._version is not None and not self._stop.is_set():
                     self._watch(self._version)
             except ApiError as error:
-                self._failed(error)
+                self._failed(error, "watch")
                 self._stop.wait(self._watch_backoff.pause(error.retry_after))
             except Exception as error:
                 _log.exception("%s: discovery", self._name)
-                self._failed(ApiError(Trouble.INTERNAL, repr(error)))
+                self._failed(ApiError(Trouble.INTERNAL, repr(error)), "watch")
                 self._stop.wait(self._watch_backoff.pause())
 
     def _watch(self, version: str) -> None:
@@ -92,18 +91,20 @@ class Follower:
                 self._watch_backoff.reset()
             raise ApiError(Trouble.CLOSED, "the server ended the watch early")
         self._watch_backoff.reset()
+        self._complaints.well("watch")
 
     def _try_list(self) -> None:
         try:
             self._list()
         except ApiError as error:
-            self._failed(error)
+            self._failed(error, "list")
             pause = self._list_backoff.pause(error.retry_after)
             self._list_at = time.monotonic() + pause
             if self._version is None:
                 self._stop.wait(pause)
         else:
             self._list_backoff.reset()
+            self._complaints.well("list")
 
     def _list(self) -> None:
         first = self._version is None
@@ -113,7 +114,6 @@ class Follower:
         self._version = listing.version
         self._view.replace(listing.slices)
         self._report(Report(self._view.urls, time.monotonic()))
-        self._recovered()
         self._tell_problems()
         if first:
             count, slices = len(self._view.urls), self._view.slices
@@ -129,10 +129,10 @@ class Follower:
                 observed = None
         self._version = version
         self._report(Report(observed, time.monotonic()))
-        self._recovered()
+        self._complaints.well("watch")
         self._tell_problems()
 
-    def _failed(self, error: ApiError) -> None:
+    def _failed(self, error: ApiError, kind: str) -> None:
         if self._stop.is_set():
             return
         if error.trouble in (Trouble.EXPIRED, Trouble.GARBLED, Trouble.INTERNAL):
@@ -141,22 +141,7 @@ class Follower:
             self._api.forget_credentials()
         if error.trouble is not Trouble.CLOSED:
             self._report(error.trouble)
-            self._tell(str(error))
-
-    def _tell(self, message: str) -> None:
-        now = time.monotonic()
-        if self._failing_since is None:
-            self._failing_since = now
-        if self._said is None or self._said[0] != message or now - self._said[1] >= _REMIND_SECONDS:
-            self._said = message, now
-            _log.warning(
-                "%s: %s; the %d endpoints known keep serving, trying again", self._name, message, len(self._view.urls)
-            )
-
-    def _recovered(self) -> None:
-        if self._failing_since is not None:
-            _log.info("%s: discovery works again after %.0f s", self._name, time.monotonic() - self._failing_since)
-        self._failing_since = self._said = None
+            self._complaints.failed(kind, str(error), len(self._view.urls))
 
     def _tell_problems(self) -> None:
         problems = self._view.problems

@@ -19,7 +19,7 @@ import yaml
 
 from tests.kube.apiserver.access import ADMIN, Access
 from tests.kube.apiserver.errors import StatusError
-from tests.kube.apiserver.faults import Faults
+from tests.kube.apiserver.faults import Faults, Lot
 from tests.kube.apiserver.request import Answer, Api
 from tests.kube.apiserver.resources import NAMESPACES, SLICES
 from tests.kube.apiserver.store import Store
@@ -196,8 +196,9 @@ class _Handler(BaseHTTPRequestHandler):
         if isinstance(answer, Answer):
             self._send(answer.status, answer.item)
         else:
+            lot = self.server.owner.faults.lot()
             with self.server.watching():
-                self._stream(answer)
+                self._stream(answer, lot)
 
     def _send(self, status: int, item: Object, retry_after: int | None = None) -> None:
         body = json.dumps(item).encode()
@@ -209,13 +210,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def _stream(self, watch: Watch) -> None:
+    def _stream(self, watch: Watch, lot: Lot) -> None:
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
         owner = self.server.owner
-        for event in watch.events(owner.store, owner.faults, owner.bookmark_seconds):
+        for event in watch.events(owner.store, lot, owner.bookmark_seconds):
             if event is not None:
                 line = (event if isinstance(event, bytes) else json.dumps(event).encode()) + b"\n"
                 self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
@@ -225,7 +226,7 @@ class _Handler(BaseHTTPRequestHandler):
                 return
         self.wfile.write(b"0\r\n\r\n")
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+    def log_message(self, *_: Any) -> None:
         """Tests look at `requests`."""
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.kube.apiserver.errors import StatusError, too_large
-from tests.kube.apiserver.faults import Faults
+from tests.kube.apiserver.faults import Lot
 from tests.kube.apiserver.resources import Resource
 from tests.kube.apiserver.selectors import Selects
 from tests.kube.apiserver.store import Change, Store
@@ -32,9 +32,9 @@ class Watch:
         if self.version not in ("", "0") and int(self.version) > store.version:
             raise too_large(int(self.version), store.version)
 
-    def events(self, store: Store, faults: Faults, bookmark_seconds: float) -> Iterator[Object | bytes | None]:
+    def events(self, store: Store, lot: Lot, bookmark_seconds: float) -> Iterator[Object | bytes | None]:
         """Events in order until it is time to end; None now and then, when there is nothing to say."""
-        lot, until = faults.lot(), time.monotonic() + self.seconds
+        faults, until = lot.faults, time.monotonic() + self.seconds
         try:
             version = yield from self._beginning(store)
             mark_at = time.monotonic() + bookmark_seconds
