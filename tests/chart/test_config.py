@@ -6,8 +6,9 @@ import pytest
 import trustme
 
 from gateway.config import Config, Loaded, load_config
+from gateway.config.schema import PoolConfig, ThresholdPolicy
 from tests.chart.cases import CASES
-from tests.chart.helm import NAMESPACE, Object, Rendered, Values, container, example, gateway_file, render
+from tests.chart.helm import NAMESPACE, Object, Rendered, Values, container, example, gateway_file, render, small
 
 EACH = pytest.mark.parametrize("values", list(CASES.values()), ids=list(CASES))
 SECRET = "sk-from-a-secret"
@@ -121,6 +122,23 @@ def test_sections_reach_the_file(tmp_path: Path) -> None:
     config = load(render(values), tmp_path).config
     for name, section in values["config"].items():
         assert getattr(config, name).model_dump(exclude_unset=True) == section
+
+
+def test_what_the_gateway_takes_is_not_refused(tmp_path: Path) -> None:
+    at_the_limit, no_speculation, pinned = example("small"), small(maxInflight=4), small(maxInflight=4)
+    at_the_limit["models"][0]["policy"] = {"threshold": 64}
+    # A threshold counts for the speculative pool alone, and a pinned policy has none.
+    no_speculation["models"][0]["policy"] = {"threshold": 5}
+    del no_speculation["models"][0]["pools"]["speculative"]
+    pinned["models"][0]["policy"] = {"kind": "pinned", "pool": "speculative"}
+    for values in (at_the_limit, no_speculation, pinned):
+        load(render(values), tmp_path)
+
+
+def test_the_defaults_that_the_chart_assumes_are_the_gateways() -> None:
+    """They stand in templates/_models.tpl a second time."""
+    assert ThresholdPolicy().threshold == 5
+    assert PoolConfig.model_fields["max_inflight"].default == 128
 
 
 def test_clients_need_a_key_if_a_secret_is_named(tmp_path: Path) -> None:

@@ -35,6 +35,9 @@ ENGINE_KEY_{{ .index }}_{{ .role | upper }}
 {{- $models = append $models $entry }}
 {{- end }}
 {{- $gateway := .Values.gateway }}
+{{- if eq (int $gateway.port) (int $gateway.adminPort) }}
+{{- fail (printf "gateway.adminPort is %d, the port for clients as well: choose another, or another gateway.port" (int $gateway.port)) }}
+{{- end }}
 {{- $listen := dict "host" $gateway.host "port" (int $gateway.port) }}
 {{- if .Values.tls.secretName }}
 {{- $_ := set $listen "tls_cert" "/etc/spillway-tls/tls.crt" }}

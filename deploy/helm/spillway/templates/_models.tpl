@@ -27,6 +27,7 @@ also has `started`, whether the chart starts its engines, and then `fullname`.
 {{- end }}
 {{- $_ := set $pools $role $pool }}
 {{- end }}
+{{- include "spillway.checkPolicy" (dict "model" $model "engine" $engine "pools" $pools) }}
 {{- $models = append $models (dict
       "name" $model.name "slug" $slug "aliases" ($model.aliases | default list) "policy" ($model.policy | default dict)
       "engine" $engine "pools" $pools) }}
@@ -72,6 +73,38 @@ also has `started`, whether the chart starts its engines, and then `fullname`.
 {{- range concat .engine.flags .engine.speculativeFlags }}
 {{- if has (. | splitList "=" | first) $written }}
 {{- fail (printf "%s: the chart writes %s itself: use the value of the engine profile" $where .) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* Refuses a policy that the gateway would refuse. */}}
+{{- define "spillway.checkPolicy" -}}
+{{- $policy := .model.policy | default dict }}
+{{- $where := printf "models, %s" .model.name }}
+{{- if eq ($policy.kind | default "threshold") "pinned" }}
+{{- if not $policy.pool }}
+{{- fail (printf "%s: policy.kind pinned needs policy.pool: set it to speculative or baseline" $where) }}
+{{- end }}
+{{- if not (hasKey .pools $policy.pool) }}
+{{- fail (printf "%s: policy.pool is %s, which is not in pools: add it there, or name another" $where $policy.pool) }}
+{{- end }}
+{{- range list "mode" "threshold" "resume_below" "min_dwell" }}
+{{- if hasKey $policy . }}
+{{- fail (printf "%s: policy.%s goes with policy.kind threshold: remove it, or policy.kind and policy.pool" $where .) }}
+{{- end }}
+{{- end }}
+{{- else }}
+{{- if hasKey $policy "pool" }}
+{{- fail (printf "%s: policy.pool goes with policy.kind pinned: set that, or remove policy.pool" $where) }}
+{{- end }}
+{{- with .pools.speculative }}
+{{- /* 5 and 128 are the gateway's own defaults. */}}
+{{- $threshold := $policy.threshold | default 5 | int }}
+{{- $most := .max_inflight | default (ternary $.engine.maxInflight 128 .started) | int }}
+{{- if gt $threshold $most }}
+{{- $raise := ternary "engine.maxInflight" "pools.speculative.max_inflight" (and .started (not .max_inflight)) }}
+{{- fail (printf "%s: policy.threshold is %d, above the %d requests that a speculative engine takes at once: lower it, or raise %s" $where $threshold $most $raise) }}
+{{- end }}
 {{- end }}
 {{- end }}
 {{- end }}
