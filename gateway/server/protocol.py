@@ -128,6 +128,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """See httptools. What was read so far is not the next request's head."""
+        if self.head_since is not None:
+            return  # the head offered an upgrade: see `_decline_upgrade`
         self._head_bytes = 0
         cycle = self.cycle
         if not cycle.response_complete:

@@ -1,0 +1,65 @@
+"""What HTTP allows and few clients send: trailers, offers of another protocol, stray line ends."""
+
+import asyncio
+
+import pytest
+
+from tests.server.site import serving
+from tests.support.raw import raw_client
+
+CHUNKED = b"POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n"
+
+
+async def test_trailers_are_not_headers() -> None:
+    async with serving() as site, raw_client(site.port) as client:
+        await client.send(CHUNKED)
+        await asyncio.wait_for(site.app.started.wait(), 3)
+        before = list(site.app.scopes[0]["headers"])
+        await client.send(b"Content-Type: text/evil\r\nX-Trail: 1\r\n\r\n")
+        assert (await client.response()).body == b"hi"
+        assert site.app.scopes[0]["headers"] == before
+
+
+async def test_endless_trailers_end_the_connection() -> None:
+    async with serving(header_bytes=8192) as site, raw_client(site.port) as client:
+        await client.send(CHUNKED)
+        await asyncio.wait_for(site.app.started.wait(), 3)
+        for _ in range(20):
+            await client.send(b"X-Filler: %b\r\n" % (b"y" * 1000))
+        await client.wait_closed()
+        await site.connected(0)
+
+
+@pytest.mark.parametrize("offer", [b"h2c", b"websocket"])
+@pytest.mark.parametrize(
+    "framing", [b"Content-Length: 2\r\n\r\nhi", b"Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n"]
+)
+async def test_an_offer_to_upgrade_is_declined(offer: bytes, framing: bytes) -> None:
+    """Body and all that follows on the connection are read as what they are (curl --http2 sends this)."""
+    head = (
+        b"POST /echo HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: %b\r\nHTTP2-Settings:\r\n"
+    )
+    async with serving() as site, raw_client(site.port) as client:
+        await client.send(head % offer + framing + b"GET /second HTTP/1.1\r\nHost: x\r\n\r\n")
+        first = await client.response()
+        assert (first.status, first.body) == (200, b"hi")
+        assert (await client.response()).status == 200
+        assert [scope["path"] for scope in site.app.scopes] == ["/echo", "/second"]
+        assert not {b"upgrade", b"http2-settings", b"connection"} & {name for name, _ in site.app.scopes[0]["headers"]}
+
+
+async def test_connect_is_refused() -> None:
+    async with serving() as site, raw_client(site.port) as client:
+        await client.send(b"CONNECT example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert (await client.response()).status == 405
+        assert site.refused == [405]
+
+
+async def test_a_stray_line_end_keeps_no_connection_open() -> None:
+    async with serving() as site, raw_client(site.port) as client:
+        await client.send(b"GET /echo HTTP/1.1\r\nHost: x\r\n\r\n")
+        await client.response()
+        await client.send(b"\r\n")
+        await asyncio.sleep(0.05)
+        connection = site.app.connections[0]
+        assert connection.overdue(connection.loop.time() + 3600)
