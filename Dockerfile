@@ -42,8 +42,10 @@ RUN find /usr/lib /usr/local/lib /usr/local/bin /usr/share -xdev \
       \( -name ensurepip -o -name python-wheels -o -path '*-packages/pip*' -o -path '/usr/local/bin/pip*' \) \
       -prune -exec rm -rf {} +
 COPY --from=build /opt/spillway /opt/spillway
-ENV PATH=/opt/spillway/bin:${PATH} \
-    PYTHONDONTWRITEBYTECODE=1
+ENV PATH=/opt/spillway/bin:${PATH}
+# Compiles what of Python itself is used: the official images bring no bytecode, and the gateway could not keep any.
+RUN ["python", "-c", "import gateway.demo, gateway.app, gateway.pools.discovery.cluster"]
+ENV PYTHONDONTWRITEBYTECODE=1
 USER 65532:65532
 EXPOSE 8080
 ENTRYPOINT ["spillway"]

@@ -23,6 +23,8 @@ LOCKS = (REPOSITORY / "requirements-build.lock", REPOSITORY / "requirements-imag
 SUITE = "bookworm"
 PYTHON = "3.11"
 PACKAGES = "ca-certificates,python3,python3-venv"
+# As in those images, where Python's own library is not compiled.
+BARE = 'find "$1/usr/lib" -name "*.pyc" -delete'
 
 
 @contextmanager
@@ -36,11 +38,12 @@ def _locked() -> Iterator[None]:
 
 def root_filesystem() -> Path:
     """The archive of the base's file system. Raises ToolError where Debian's packages can't be had."""
-    made = CACHE / f"base-{_fingerprint(SUITE, PACKAGES)}.tar"
+    made = CACHE / f"base-{_fingerprint(SUITE, PACKAGES, BARE)}.tar"
     with _locked():
         if not made.exists():
             fresh = CACHE / "fresh.tar"
-            as_root(["mmdebstrap", "--quiet", "--variant=minbase", f"--include={PACKAGES}", SUITE, str(fresh)])
+            options = ["--quiet", "--variant=minbase", f"--include={PACKAGES}", f"--customize-hook={BARE}"]
+            as_root(["mmdebstrap", *options, SUITE, str(fresh)])
             _forget("base-*")
             fresh.rename(made)
     return made
