@@ -1,7 +1,9 @@
 """The demo's gateway from outside: its configuration, and what it says of itself."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import ExitStack, asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -10,10 +12,18 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from gateway.demo.engines import MODEL_NAME
+from gateway.demo.process import Child
 
 HOST = "127.0.0.1"
+START_SECONDS = 30.0
 LOOK_SECONDS = 0.1
 SETTLE_SECONDS = 5.0
+
+
+class ReplicaStatus(msgspec.Struct):
+    """One replica in /status."""
+
+    url: str
 
 
 class PoolStatus(msgspec.Struct):
@@ -22,6 +32,7 @@ class PoolStatus(msgspec.Struct):
     inflight: int
     limit: int | None
     ready: int
+    replicas: list[ReplicaStatus]
 
 
 class ModelStatus(msgspec.Struct):
@@ -34,6 +45,11 @@ class ModelStatus(msgspec.Struct):
     def inflight(self) -> dict[str, int]:
         """Requests in flight by pool."""
         return {name: pool.inflight for name, pool in self.pools.items()}
+
+    @property
+    def urls(self) -> dict[str, list[str]]:
+        """The replicas' URLs by pool."""
+        return {name: [replica.url for replica in pool.replicas] for name, pool in self.pools.items()}
 
 
 class _Status(msgspec.Struct):
@@ -56,12 +72,34 @@ def write_config(path: Path, *, port: int, engines: Mapping[str, str], threshold
     return f"http://{HOST}:{port}"
 
 
-def is_ready(url: str) -> bool:
-    """Whether /ready says so."""
+def start(
+    stack: ExitStack, folder: Path, *, port: int, engines: Mapping[str, str], threshold: int, slots: int
+) -> tuple[Child, str]:
+    """Starts a gateway that `stack` stops, its files in `folder`; returns it with its URL once it is ready.
+
+    The arguments are those of `write_config`. Raises ChildFailedError when it ends, as on a port that another holds.
+    """
+    config = folder / "gateway.yaml"
+    url = write_config(config, port=port, engines=engines, threshold=threshold, slots=slots)
+    gateway = Child("gateway", "gateway.cli", ["serve", "--config", str(config)], folder / "gateway.log")
+    stack.enter_context(gateway)
+    gateway.wait_until(partial(is_ready, url, engines), START_SECONDS)
+    return gateway, url
+
+
+def is_ready(url: str, engines: Mapping[str, str]) -> bool:
+    """Whether a gateway in front of exactly these engines, by pool, is ready there.
+
+    /ready alone does not tell it from another demo's gateway, which can take the port between its check and its use.
+    """
     try:
-        return httpx.get(f"{url}/ready", trust_env=False, timeout=5).status_code == 200
-    except httpx.HTTPError:
+        with httpx.Client(base_url=url, trust_env=False, timeout=5) as http:
+            http.get("/ready").raise_for_status()
+            status = http.get("/status").raise_for_status()
+        models = msgspec.json.decode(status.content, type=_Status).models
+    except (httpx.HTTPError, msgspec.DecodeError):
         return False
+    return [model.urls for model in models] == [{pool: [engine] for pool, engine in engines.items()}]
 
 
 class Observer:
@@ -80,8 +118,18 @@ class Observer:
         response = (await self._http.get("/status")).raise_for_status()
         return msgspec.json.decode(response.content, type=_Status).models[0]
 
-    async def watch(self) -> None:
-        """Looks until it is cancelled."""
+    @asynccontextmanager
+    async def watching(self) -> AsyncIterator[None]:
+        """Looks while the block runs."""
+        looking = asyncio.create_task(self._watch())
+        try:
+            yield
+        finally:
+            looking.cancel()
+            with suppress(asyncio.CancelledError):
+                await looking
+
+    async def _watch(self) -> None:
         while True:
             try:
                 self._note(await self.status())

@@ -74,14 +74,19 @@ class Child:
         """Polls `ready` until it is true. Raises ChildFailedError if the child ends, or after `timeout` seconds."""
         deadline = time.monotonic() + timeout
         while not ready():
-            if not self.alive:
-                status = self._process.returncode if self._process else None
-                raise ChildFailedError(f"{self.name} ended with status {status}; the end of its log:\n{self.tail()}")
+            self.check_alive()
             if time.monotonic() > deadline:
                 raise ChildFailedError(
                     f"{self.name} was not ready after {timeout:.0f} s; the end of its log:\n{self.tail()}"
                 )
             time.sleep(0.05)
+        self.check_alive()  # what was ready may not have been this child
+
+    def check_alive(self) -> None:
+        """Raises ChildFailedError, with the end of its log, if it does not run."""
+        if not self.alive:
+            status = self._process.returncode if self._process else None
+            raise ChildFailedError(f"{self.name} ended with status {status}; the end of its log:\n{self.tail()}")
 
     def stop(self, grace: float = 5.0) -> int | None:
         """SIGTERM, and SIGKILL after `grace` seconds. Returns its exit status; None if never started."""

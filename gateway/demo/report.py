@@ -15,6 +15,7 @@ _COLUMNS = (
     ("TTFT p50", 9),
     ("failed", 6),
 )
+_NO_COST = "Drafting costs no throughput here: this run shows the routing, not the gain."
 
 
 def percentile(values: Iterable[float], share: float) -> float:
@@ -85,11 +86,15 @@ def comparison(pinned: Sequence[Level]) -> list[tuple[int, float]]:
 
 def meaning(threshold: int, pinned: Sequence[Level]) -> str:
     """What the tables say, and what they do not."""
-    ratios = " and ".join(f"{ratio:.2f} with {clients}" for clients, ratio in comparison(pinned))
-    return f"""\
+    compared = comparison(pinned)
+    ratios = " and ".join(f"{ratio:.2f} with {clients}" for clients, ratio in compared)
+    clients, ratio = max(compared, default=(0, 0.0))
+    costs_nothing = clients > threshold and round(ratio, 2) >= 1  # as it is printed
+    text = f"""\
 Speculative over baseline throughput, each pool alone: {ratios or "not measured"} (clients).
 Up to {threshold} clients, every request goes to the speculative pool. With more, {threshold} are in flight there and
 the excess spills over to the baseline pool. Tokens are counted by the engines, times are taken by the clients.
 Both engines share this machine's cores: the last rows show where requests go, not what more hardware would give,
 and other work on the machine moves every figure. Drafts come from the prompt's own text, which suits edits of
 given code; on other prompts drafting gains less or nothing."""
+    return f"{text}\n{_NO_COST}" if costs_nothing else text

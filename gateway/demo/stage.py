@@ -11,21 +11,21 @@ from pathlib import Path
 
 import httpx
 
+from gateway.demo import gateway as demo_gateway
 from gateway.demo import report
 from gateway.demo.check import Claim, Measured, claims
 from gateway.demo.engines import MODEL_NAME, Drafting, LocalEngine
-from gateway.demo.gateway import Observer, is_ready, write_config
+from gateway.demo.gateway import Observer
 from gateway.demo.model import prepare_model
 from gateway.demo.process import Child, ChildFailedError
 from gateway.demo.prompts import DISTINCT
-from gateway.demo.traffic import Traffic, client
+from gateway.demo.traffic import Level, Traffic, client
 
 THRESHOLD = 4
 SLOTS = DISTINCT
 POOLS = {"speculative": Drafting(), "baseline": None}
 PINNED = {1: 8, 16: 16}  # concurrency: requests
 ROUTED = {1: 5, 2: 6, 4: 10, 5: 12, 8: 16, 16: 32}
-GATEWAY_TIMEOUT = 30.0
 
 _say = partial(print, flush=True)
 
@@ -41,9 +41,10 @@ def show(stack: ExitStack, port: int, *, check: bool) -> int:
     with _step(f"Starting two engines of it, {' and '.join(POOLS)}"):
         engines = _start_engines(stack, model, folder)
     with _step(f"Starting the gateway on port {port}"):
-        gateway, url = _start_gateway(stack, folder, port, engines)
+        urls = {pool: engine.url for pool, engine in engines.items()}
+        gateway, url = demo_gateway.start(stack, folder, port=port, engines=urls, threshold=THRESHOLD, slots=SLOTS)
     try:
-        measured = asyncio.run(_measure(url))
+        measured = asyncio.run(measure(url, [gateway, *engines.values()]))
     except httpx.HTTPError as error:
         raise ChildFailedError(f"the gateway gave no answer ({error!r}); its log ends:\n{gateway.tail()}") from error
     if check:
@@ -80,38 +81,37 @@ def _start_engines(stack: ExitStack, model: Path, folder: Path) -> dict[str, Loc
     return engines
 
 
-def _start_gateway(stack: ExitStack, folder: Path, port: int, engines: Mapping[str, LocalEngine]) -> tuple[Child, str]:
-    config = folder / "gateway.yaml"
-    urls = {pool: engine.url for pool, engine in engines.items()}
-    url = write_config(config, port=port, engines=urls, threshold=THRESHOLD, slots=SLOTS)
-    gateway = Child("gateway", "gateway.cli", ["serve", "--config", str(config)], folder / "gateway.log")
-    stack.enter_context(gateway)
-    gateway.wait_until(partial(is_ready, url), GATEWAY_TIMEOUT)
-    return gateway, url
+async def measure(url: str, children: Sequence[Child]) -> Measured:
+    """Sends every request of the demo to the gateway at `url`, and prints the table.
 
+    Raises ChildFailedError once one of `children` has ended: what follows would say nothing about them, and a gateway's
+    port may be another's by then. Raises httpx.HTTPError when the gateway does not give its account at the end.
+    """
 
-async def _measure(url: str) -> Measured:
+    async def level(traffic: Traffic, concurrency: int, requests: int) -> Level:
+        done = await traffic.level(concurrency, requests)
+        for child in children:
+            child.check_alive()
+        return done
+
     async with client(url) as openai_client, httpx.AsyncClient(base_url=url, trust_env=False) as http:
         observer = Observer(http)
         with _step("Warming up every slot of both engines"):
-            warming = (Traffic(openai_client, MODEL_NAME, pool, max_tokens=1).level(SLOTS, SLOTS) for pool in POOLS)
-            warm_up = await asyncio.gather(*warming)
+            warming = (Traffic(openai_client, MODEL_NAME, pool, max_tokens=1) for pool in POOLS)
+            warm_up = await asyncio.gather(*(level(traffic, SLOTS, SLOTS) for traffic in warming))
         pinned = []
         _say(f"\nEach pool by itself (its requests are pinned to it):\n{report.header()}")
         for concurrency, requests in PINNED.items():
             for pool in POOLS:
-                pinned.append(await Traffic(openai_client, MODEL_NAME, pool).level(concurrency, requests))
+                pinned.append(await level(Traffic(openai_client, MODEL_NAME, pool), concurrency, requests))
                 _say(report.row(pinned[-1]))
-        watch = asyncio.create_task(observer.watch())
         routed = []
         _say(f"\nRouted by in-flight load, threshold {THRESHOLD}:\n{report.header()}")
         traffic = Traffic(openai_client, MODEL_NAME)
-        for concurrency, requests in ROUTED.items():
-            routed.append(await traffic.level(concurrency, requests))
-            _say(report.row(routed[-1]))
-        watch.cancel()
-        with suppress(asyncio.CancelledError):
-            await watch
+        async with observer.watching():
+            for concurrency, requests in ROUTED.items():
+                routed.append(await level(traffic, concurrency, requests))
+                _say(report.row(routed[-1]))
         _say(f"\n{report.meaning(THRESHOLD, pinned)}")
         return Measured(
             threshold=THRESHOLD,

@@ -75,6 +75,14 @@ def test_a_child_that_ends_early_is_reported_with_the_end_of_its_log() -> None:
     child.stop()
 
 
+def test_a_child_that_ended_is_not_ready_whoever_answers_in_its_place(tmp_path: Path) -> None:
+    child = Child("server", "http.server", ["0", "--bind", "127.0.0.1"], tmp_path / "log")
+    child.start()
+    child.kill()
+    with pytest.raises(ChildFailedError, match="server ended with status -9"):
+        child.wait_until(lambda: True, 30)
+
+
 def test_a_child_that_is_not_ready_in_time_is_reported() -> None:
     with (
         Child("server", "http.server", ["0", "--bind", "127.0.0.1"]) as child,

@@ -61,3 +61,12 @@ def test_the_pools_alone_are_compared_where_both_were_measured() -> None:
 def test_the_meaning_gives_the_measured_ratios() -> None:
     assert "2.00 with 1 and 0.50 with 16 (clients)" in meaning(4, PINNED)
     assert "not measured" in meaning(4, [Level(1, [sample("", error="x")], 1.0)])
+
+
+@pytest.mark.parametrize(
+    ("clients", "speculative", "said"),
+    [(16, 15, False), (16, 16, True), (16, 18, True), (4, 18, False)],
+)
+def test_where_drafting_costs_no_throughput_the_meaning_says_so(clients: int, speculative: int, said: bool) -> None:
+    pinned = [level(1, 8), level(1, 0, 4), level(clients, speculative), level(clients, 0, 16)]
+    assert ("Drafting costs no throughput here" in meaning(4, pinned).splitlines()[-1]) is said
