@@ -1,16 +1,12 @@
 """What routing needs of a request's body, read without decoding the rest of it."""
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
-from python_multipart.exceptions import FormParserError
-from python_multipart.multipart import MultipartParser, parse_options_header
 
+from gateway.relay.multipart import FormError, read_fields
 from gateway.routing import digest
-
-if TYPE_CHECKING:
-    from python_multipart.multipart import MultipartCallbacks
 
 _PREFIX_BYTES = 1024
 _TRUE, _NULL = msgspec.Raw(b"true"), msgspec.Raw(b"null")
@@ -102,25 +98,17 @@ def inspect_multipart(content_type: bytes, body: bytes) -> Traits:
     """Read the `model` and `stream` fields of a multipart form, as audio uploads carry them.
 
     Raises:
-        BodyError: not a well-formed form.
+        BodyError: not a well-formed form, or one with too many parts.
     """
-    _, options = parse_options_header(content_type)
-    boundary = options.get(b"boundary")
-    if not boundary:
-        raise BodyError("The multipart content-type needs a boundary.", "invalid_multipart")
-    form = _Form()
     try:
-        parser = MultipartParser(boundary, form.callbacks())
-        parser.write(body)
-        parser.finalize()
-    except FormParserError as error:
-        raise BodyError(f"The body is not well-formed multipart: {error}", "invalid_multipart") from None
-    name = form.fields.get(b"model")
+        fields = read_fields(content_type, body, (b"model", b"stream"))
+    except FormError as error:
+        raise BodyError(str(error), error.code) from None
     try:
-        model = name.decode() if name else None
+        model = fields.get(b"model", b"").decode() or None
     except UnicodeDecodeError:
         raise BodyError("The form's 'model' field is not UTF-8.", "invalid_type", "model") from None
-    return Traits(model, stream=form.fields.get(b"stream", b"").strip().lower() in (b"true", b"1"))
+    return Traits(model, stream=fields.get(b"stream", b"").strip().lower() in (b"true", b"1"))
 
 
 def _read_options(options: msgspec.Raw) -> tuple[bool, bool]:
@@ -154,50 +142,3 @@ def _body_error(body: bytes, error: Exception) -> BodyError:
     if not body.strip():
         return BodyError("The body is empty: send a JSON object with 'model' and the request's fields.", "empty_body")
     return BodyError(f"The body is not valid JSON: {error}.", "invalid_json")
-
-
-class _Form:
-    """Collects the small fields of a form; files pass by unread."""
-
-    _FIELD_BYTES = 4096
-
-    def __init__(self) -> None:
-        self.fields: dict[bytes, bytes] = {}
-        self._name: bytes | None = None
-        self._field = b""
-        self._header = b""
-        self._value = b""
-
-    def callbacks(self) -> "MultipartCallbacks":
-        return {
-            "on_part_begin": self._part_begin,
-            "on_header_field": self._header_field,
-            "on_header_value": self._header_value,
-            "on_header_end": self._header_end,
-            "on_part_data": self._part_data,
-            "on_part_end": self._part_end,
-        }
-
-    def _part_begin(self) -> None:
-        self._name, self._value, self._header, self._field = None, b"", b"", b""
-
-    def _header_field(self, data: bytes, start: int, end: int) -> None:
-        self._field += data[start:end]
-
-    def _header_value(self, data: bytes, start: int, end: int) -> None:
-        self._header += data[start:end]
-
-    def _header_end(self) -> None:
-        if self._field.lower() == b"content-disposition":
-            _, options = parse_options_header(self._header)
-            if b"filename" not in options and options.get(b"name") in (b"model", b"stream"):
-                self._name = options[b"name"]
-        self._field = self._header = b""
-
-    def _part_data(self, data: bytes, start: int, end: int) -> None:
-        if self._name is not None and len(self._value) < self._FIELD_BYTES:
-            self._value += data[start:end]
-
-    def _part_end(self) -> None:
-        if self._name is not None:
-            self.fields[self._name] = self._value

@@ -1,5 +1,8 @@
 """What is read of a form: its model and stream fields, whatever else it holds."""
 
+import sys
+from types import FrameType
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -58,6 +61,13 @@ def test_ways_to_name_the_boundary(content_type: bytes) -> None:
         (TYPE, b"preamble\r\n" + form(part("model", b"m"))),
         (TYPE, b"--xyz\r\nContent-Disposition\r\n\r\nx\r\n--xyz--\r\n"),
         (TYPE, form(part("model", b"\xff\xfe"))),
+        (TYPE, part("model", b"m")),
+        (TYPE, form(part("model", b"m", extra=b"X: y\r\n" * 40))),
+        (TYPE, form(part("model", b"m", extra=b"X: " + b"y" * 10_000 + b"\r\n"))),
+        (TYPE, form(part("file", b"", "n" * 2000))),
+        (TYPE, form(*[part("model", b"m", extra=b"X: " + b"y" * 1000 + b"\r\n")] * 90)),
+        (TYPE, form(part("file", b"\r\n--xyza" * 2000, "a.wav"))),
+        (b"multipart/form-data; boundary=" + b"x" * 1000, form(part("model", b"m"))),
     ],
 )
 def test_refused(content_type: bytes, body: bytes) -> None:
@@ -71,6 +81,49 @@ def test_a_huge_field_is_not_collected() -> None:
     traits = inspect_multipart(TYPE, form(part("model", b"m" * 10_000_000)))
     assert traits.model is not None
     assert traits.model.startswith("mmmm")
+
+
+def test_parts_are_counted() -> None:
+    assert inspect_multipart(TYPE, form(*[part("x", b"")] * 99, part("model", b"m"))).model == "m"
+    with pytest.raises(BodyError) as refused:
+        inspect_multipart(TYPE, form(*[part("x", b"")] * 100, part("model", b"m")))
+    assert refused.value.code == "too_many_parts"
+
+
+MEBIBYTES = 16
+WEAR = {
+    "tiny parts": b"x\r\n--xyz\r\nA:b\r\n\r\n",
+    "line ends": b"\r\n",
+    "carriage returns": b"\r",
+    "dashes": b"-",
+    "beginnings of boundaries": b"\r\n--xy",
+    "all but boundaries": b"\r\n--xyza",
+    "boundaries with half an end": b"\r\n--xyz-\r",
+    "headers": b"A:b\r\n",
+}
+
+
+@pytest.mark.parametrize("name", WEAR)
+@pytest.mark.parametrize("where", ["data", "header"])
+def test_the_work_is_bounded(name: str, where: str) -> None:
+    """Whatever fills it, Python does not step through it: a few thousand calls, where a parser makes millions."""
+    start = b"" if where == "header" else b"Content-Disposition: form-data; name=file; filename=a\r\n\r\n"
+    filling = WEAR[name] * ((MEBIBYTES << 20) // len(WEAR[name]))
+    body = b"--xyz\r\n" + start + filling + form(part("model", b"m"))
+    calls = 0
+
+    def count(_frame: FrameType, _event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += 1
+
+    sys.setprofile(count)
+    try:
+        inspect_multipart(TYPE, body)
+    except BodyError:
+        pass
+    finally:
+        sys.setprofile(None)
+    assert calls < 20_000
 
 
 @given(st.binary(max_size=200), st.binary(max_size=30))
