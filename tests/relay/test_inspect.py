@@ -33,7 +33,7 @@ def test_against_a_full_decoding(data: st.DataObject) -> None:
     assert traits.is_json
     assert traits.model == name
     assert traits.stream is (value.get("stream") is True)
-    assert traits.has_stream_options == ("stream_options" in value)
+    assert bool(traits.raw_stream_options) == ("stream_options" in value)
     assert (traits.include_usage, traits.may_ask_usage) == (asked, may_ask)
 
 
@@ -165,3 +165,18 @@ def test_half_an_emoji_is_passed_on_as_it_came(half: bytes) -> None:
     renamed = json.loads(upstream_body(body, traits, ask_usage=False, model="other"))
     assert renamed["model"] == "other"
     assert renamed["prompt"].endswith("and a whole \U0001f600")
+
+
+def test_half_an_emoji_in_a_giant_body_is_refused() -> None:
+    """To mend it would hold up everyone else."""
+    half = rb'{"model":"m","prompt":"\ud83d%b"}'
+    assert inspect_json(half % (b"x" * 1_000_000)).model == "m"
+    with pytest.raises(BodyError) as refused:
+        inspect_json(half % (b"x" * 5_000_000))
+    assert refused.value.code == "invalid_json"
+
+
+def test_giant_options_are_left_alone() -> None:
+    options = b",".join(b'"%d":1' % number for number in range(10_000))
+    traits = inspect_json(b'{"model":"m","stream":true,"stream_options":{%b}}' % options)
+    assert (traits.include_usage, traits.may_ask_usage) == (False, False)

@@ -1,6 +1,7 @@
 """The body for the engine: what has to change does, and nothing else."""
 
 import json
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -65,13 +66,64 @@ def test_of_two_fields_of_a_name_the_last_counts() -> None:
 
 
 def test_a_name_that_is_not_text() -> None:
-    """Invalid UTF-8 in a field's name: routing does not look there, rewriting has to."""
+    """Invalid UTF-8 in a field's name is the engine's to judge."""
     body = b'{"model":"a","\xff":1}'
     traits = inspect_json(body)
     assert upstream_body(body, traits, ask_usage=False, model=None) == body
+    assert upstream_body(body, traits, ask_usage=False, model="b") == b'{"model":"b","\xff":1}'
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"x":{"model":"m"},"model" :\n"m","y":[{"model":"m"}]}',
+        b'{"x":"\\"model\\":\\"m\\"","model":"m"}',
+        b'{"\\"model":"m","model":"m","\\\\model":"m"}',
+        b'{"model":"m","x":{"model":"m","model":"m"}}',
+        b'{"model":"m","model":"m"}',
+        b'{"x":"model","model":"m","y":"m"}',
+    ],
+)
+def test_the_right_one_of_many_is_renamed(body: bytes) -> None:
+    sent = upstream_body(body, inspect_json(body), ask_usage=False, model="[0]")
+    assert json.loads(sent) == {**json.loads(body), "model": "[0]"}
+
+
+@pytest.mark.parametrize("options", ["null", "{}", '{"include_usage":false}'])
+def test_the_right_options_of_many_are_extended(options: str) -> None:
+    nested = '"stream_options":' + options
+    body = f'{{"x":{{{nested}}},"stream":true,"model":"m",{nested},"y":[{{{nested}}}]}}'.encode()
+    sent = json.loads(upstream_body(body, inspect_json(body), ask_usage=True, model="k"))
+    assert sent == {**json.loads(body), "model": "k", "stream_options": {"include_usage": True}}
+
+
+@pytest.mark.parametrize("body", [b"{}", b" { }\n", b'{"a":1}'])
+def test_a_model_that_was_not_named_is_added(body: bytes) -> None:
+    sent = upstream_body(body, inspect_json(body), ask_usage=False, model="m")
+    assert json.loads(sent) == {**json.loads(body), "model": "m"}
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"m\\u006fdel":"m"}', b'{"x":[%b],"model":"m"}' % b",".join([b'{"model":"m"}'] * 2000)]
+)
+def test_a_body_that_hides_its_model_is_refused(body: bytes) -> None:
     with pytest.raises(ApiError) as refused:
-        upstream_body(body, traits, ask_usage=False, model="b")
-    assert (refused.value.status, refused.value.code) == (400, "invalid_json")
+        upstream_body(body, inspect_json(body), ask_usage=False, model="other")
+    assert (refused.value.status, refused.value.code, refused.value.param) == (400, "invalid_json", "model")
+
+
+def test_a_million_members_are_not_objects_of_ours() -> None:
+    """Memory tells: a dict of them takes 150 bytes and more for each, a rewrite a few copies of the body."""
+    members = b",".join(b'"%07d":1' % number for number in range(1_000_000))
+    body = b'{"model":"m","stream":true,%b}' % members
+    tracemalloc.start()
+    try:
+        sent = upstream_body(body, inspect_json(body), ask_usage=True, model="other")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert sent.startswith(b'{"model":"other"')
+    assert peak < 5 * len(body)
 
 
 def test_a_long_prompt() -> None:
