@@ -26,7 +26,12 @@ def _model(model: Model) -> dict[str, Any]:
                 "limit": model.limit(role),
                 "ready": len(pool.ready),
                 "replicas": [
-                    {"url": replica.url, "inflight": replica.inflight, "state": replica.state.value}
+                    {
+                        "url": replica.url,
+                        "inflight": replica.inflight,
+                        "state": replica.state.value,
+                        "error": replica.error,
+                    }
                     for replica in pool.replicas.values()
                 ],
             }
