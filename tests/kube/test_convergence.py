@@ -196,7 +196,7 @@ async def converges(server: ApiServer, happening: list[Round]) -> None:
     pace = {"resync_seconds": RESYNC, "backoff_max_seconds": BACKOFF}
     async with following(telling, **pace) as here, admitting(here, told):
         await eventually(lambda: server.watches, lambda: "no watch")
-        assert set(here.ready) == truth(server)
+        await eventually(lambda: set(here.ready) == truth(server), lambda: here.ready)
         for trouble, changed, pause in happening:
             for action in (trouble, *changed):
                 await act(server, action)
