@@ -11,9 +11,9 @@ class QueueFullError(Exception):
 
 
 class Ticket(Generic[G]):
-    """A place in the queue. Exactly one of these happens: `grant` is set and `wake` called, or `leave` is called."""
+    """A place in the queue, until `leave` is called or `wake` is, with `grant` or `refused` set."""
 
-    __slots__ = ("_queue", "grant", "lane", "try_grant", "wake")
+    __slots__ = ("_queue", "grant", "lane", "refused", "try_grant", "wake")
 
     def __init__(
         self, queue: "WaitQueue[G]", lane: Hashable, try_grant: Callable[[], G | None], wake: Callable[[], None]
@@ -24,6 +24,7 @@ class Ticket(Generic[G]):
         self.try_grant = try_grant
         self.wake = wake
         self.grant: G | None = None
+        self.refused = False
 
     def leave(self) -> G | None:
         """Stop waiting. Returns a grant already made: the caller owns it, to use or to give back."""
@@ -63,6 +64,14 @@ class WaitQueue(Generic[G]):
     def remove(self, ticket: Ticket[G]) -> None:
         """Take a ticket out, if it still waits."""
         self._waiting.pop(ticket, None)
+
+    def refuse(self) -> None:
+        """Send away all who wait: there will be no room here."""
+        while self._waiting:
+            ticket = next(iter(self._waiting))
+            del self._waiting[ticket]
+            ticket.refused = True
+            ticket.wake()
 
     def serve(self) -> None:
         """Grant what can be granted, in order of arrival; a lane stops at its first refusal.

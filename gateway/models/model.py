@@ -77,7 +77,11 @@ class Model:
         self._room_changed()
 
     def retire(self) -> None:
-        """Take the model out of service: its streams finish, nothing new starts."""
+        """Take the model out of service: its streams finish, nothing new starts, and who waits is refused.
+
+        Were they left waiting, a model of this name that comes back would not know of them.
+        """
+        self.queue.refuse()
         for pool in self.pools.values():
             pool.reconfigure(None)
 

@@ -198,12 +198,14 @@ class Admission(RuleBasedStateMachine):
 
     def check_grant(self, entry: Waiting) -> None:
         """Called as the queue makes the grant: nobody who came earlier to the same lane is left behind."""
+        if entry.ticket.refused:
+            return
         assert entry.ticket.grant is not None
         self.check_placement(entry.model, entry.ask, entry.ticket.grant)
         if entry.ask.failed is None:
             earlier = self.waiting[: self.waiting.index(entry)]
             lane = [each for each in earlier if each.model is entry.model and each.ask.pinned == entry.ask.pinned]
-            assert all(each.ticket.grant or each.ask.failed for each in lane)
+            assert all(each.ticket.grant or each.ticket.refused or each.ask.failed for each in lane)
 
     # What must hold after every step
 
@@ -224,8 +226,9 @@ class Admission(RuleBasedStateMachine):
     @invariant()
     def nobody_waits_who_could_be_placed(self) -> None:
         for entry in self.waiting:
-            if entry.ticket.grant is not None:
+            if entry.ticket.grant is not None or entry.ticket.refused:
                 continue
+            assert entry.model in list(self.models), "no reload will ever give room to a model that is gone"
             policy = entry.model.config.policy
             pinned = entry.ask.pinned or (policy.pool if policy.kind == "pinned" else None)
             for pool in entry.model.pools.values():

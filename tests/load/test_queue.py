@@ -143,6 +143,18 @@ def test_a_failing_grant_does_not_close_the_queue() -> None:
     assert rooms.woken == ["a"]
 
 
+def test_all_are_sent_away() -> None:
+    rooms = Rooms()
+    tickets = [rooms.join(name) for name in "abc"]
+    tickets[1].leave()
+    rooms.queue.refuse()
+    assert rooms.woken == ["a", "c"]
+    assert [ticket.refused for ticket in tickets] == [True, False, True]
+    rooms.open(places=3)
+    assert rooms.woken == ["a", "c"]
+    assert tickets[0].leave() is None
+
+
 names = st.sampled_from("xyz")
 
 

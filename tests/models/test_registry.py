@@ -2,7 +2,7 @@
 
 from gateway.models import Models
 from gateway.routing import Refusal
-from tests.models.fleet import ASK, Clock, Watch, config, recover, take
+from tests.models.fleet import ASK, Clock, Watch, config, fill, recover, take
 
 
 def named(name: str, *aliases: str) -> Models:
@@ -78,6 +78,25 @@ def test_a_model_that_comes_back_idle_starts_anew() -> None:
     models.reconfigure((config(name="other"),))
     models.reconfigure((config(name="m"),))
     assert models.find("m") is not old
+
+
+def test_who_waits_for_a_model_is_refused_when_it_is_taken_away() -> None:
+    """One that comes back under the name is another, which they would wait for in vain."""
+    models = Models(Watch(), Clock())
+    models.reconfigure((config(name="m", threshold=1, max_inflight=1),))
+    model = models.find("m")
+    assert model is not None
+    for pool in model.pools.values():
+        recover(pool, *pool.replicas.values())
+    held, woken = fill(model), list[str]()
+    waiting = model.wait(ASK, lambda: woken.append("a"))
+    models.reconfigure((config(name="other"),))
+    assert (waiting.refused, waiting.grant, woken) == (True, None, ["a"])
+    assert len(model.queue) == 0
+    assert model.admit(ASK) is Refusal.DOWN, "nobody joins the queue after that"
+    for grant in held:
+        grant.lease.release()
+    assert waiting.leave() is None
 
 
 def test_a_name_may_become_an_alias() -> None:
