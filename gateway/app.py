@@ -4,8 +4,10 @@ import asyncio
 import contextlib
 import gc
 import logging
+import os
 import resource
 import signal
+import socket
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -23,6 +25,10 @@ from gateway.supervisor import Supervisor
 from gateway.telemetry import LineWriter, LoadCollector, Metrics, Telemetry, configure_logging
 
 _log = logging.getLogger("spillway")
+
+
+class ListenError(Exception):
+    """An address can't be listened on; says which and why."""
 
 
 class Gateway:
@@ -62,7 +68,7 @@ class Gateway:
         """Serve until SIGTERM or SIGINT, then drain. `load` reads the configuration anew.
 
         Raises:
-            OSError: an address can't be listened on.
+            ListenError: an address can't be listened on.
         """
         try:
             await self._run(self._servers(), path, load)
@@ -125,19 +131,19 @@ class Gateway:
         public = public_app(control)
         if config.admin is None:
             add_admin(public, control)
+        listeners = [_bound("listen", config.listen)]
+        if config.admin is not None:
+            listeners.append(_bound("admin", config.admin))
         limits, refused = (lambda: self._settings.limits), self._telemetry.refused
         protocol = bounded_protocol(limits, refused, taskless=is_relayed)
-        servers = [self._server(_dispatch(self._relay, public), config.listen, protocol, "listening")]
+        servers = [make_server(_dispatch(self._relay, public), config.listen, listeners[0], protocol)]
         if config.admin is not None:
             protocol = bounded_protocol(limits, refused)
-            servers.append(self._server(admin_app(control), config.admin, protocol, "admin listening"))
+            servers.append(make_server(admin_app(control), config.admin, listeners[1], protocol))
+        for listener, verb in zip(listeners, ("listening", "admin listening"), strict=False):
+            host, port = listener.getsockname()[:2]
+            _log.info("%s on %s:%d", verb, host, port)
         return servers
-
-    def _server(self, app: App, listen: Listen, protocol: type[asyncio.Protocol], verb: str) -> Server:
-        listener = listening_socket(listen)
-        host, port = listener.getsockname()[:2]
-        _log.info("%s on %s:%d", verb, host, port)
-        return make_server(app, listen, listener, protocol)
 
     def _handle_signals(self, watcher: ConfigWatcher) -> None:
         loop = asyncio.get_running_loop()
@@ -189,6 +195,17 @@ class Gateway:
             _log.info("configuration applied, sha256 %s", result.loaded.digest if result.loaded else "")
 
 
+def _bound(name: str, listen: Listen) -> socket.socket:
+    try:
+        return listening_socket(listen)
+    except OSError as error:
+        # What asyncio and socket add to the system's words repeats the address.
+        plain = error.errno is not None and not isinstance(error, socket.gaierror)
+        reason = os.strerror(error.errno or 0) if plain else error.strerror or str(error)
+        reason = reason[:1].lower() + reason[1:]
+        raise ListenError(f"{name}: can't listen on {listen.host}:{listen.port}: {reason}") from error
+
+
 def _dispatch(relay: Relay, control: App) -> App:
     def application(scope: Message, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] == "http" and is_relayed(scope["path"]):
@@ -209,7 +226,7 @@ async def serve(path: Path, load: Callable[[], Loaded], loaded: Loaded) -> None:
     """Run a gateway until it has drained.
 
     Raises:
-        OSError: an address can't be listened on.
+        ListenError: an address can't be listened on.
     """
     configure_logging(loaded.config.log.level)
     allow_many_connections()

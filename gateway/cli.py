@@ -50,7 +50,7 @@ def _parser() -> argparse.ArgumentParser:
 def _serve(args: argparse.Namespace) -> int:
     import uvloop
 
-    from gateway.app import serve
+    from gateway.app import ListenError, serve
     from gateway.config import ConfigError, Loaded, load_config
 
     path = Path(args.config)
@@ -67,8 +67,8 @@ def _serve(args: argparse.Namespace) -> int:
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(serve(path, load, loaded))
-    except OSError as error:
-        print(f"can't listen on {loaded.config.listen.host}:{loaded.config.listen.port}: {error}", file=sys.stderr)
+    except ListenError as error:
+        print(error, file=sys.stderr)
         return 1
     return 0
 

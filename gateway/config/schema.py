@@ -160,11 +160,20 @@ class Pools(Section):
     """Replicas without it."""
 
     def comparisons(self) -> tuple[Comparison, ...]:
-        return (self._one_at_least,)
+        return (self._one_at_least, self._replicas_differ)
 
     def _one_at_least(self) -> Contradictions:
         if self.speculative is None and self.baseline is None:
             yield (), "is empty: give a speculative pool, a baseline pool, or both"
+
+    def _replicas_differ(self) -> Contradictions:
+        if self.speculative is None or self.baseline is None:
+            return
+        taken = {url.rstrip("/"): index for index, url in enumerate(self.speculative.discovery.static or ())}
+        for index, url in enumerate(self.baseline.discovery.static or ()):
+            if (first := taken.get(url.rstrip("/"))) is not None:
+                reason = f"is also speculative.discovery.static[{first}]: one engine would be counted as two; keep one"
+                yield ("baseline", "discovery", "static", index), reason
 
 
 class ModelConfig(Section):

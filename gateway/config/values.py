@@ -52,7 +52,14 @@ def _usable_url(url: str) -> str:
         raise refusal(f"{url!r} has no host")
     if port == 0:
         raise refusal(f"{url!r} needs a port from 1 to 65535")
+    _without_v1(parts.path)
     return url
+
+
+def _without_v1(path: str) -> str:
+    if path.rstrip("/").endswith("/v1"):
+        raise refusal("leave /v1 out: the gateway adds it")
+    return path
 
 
 def _port_as_text(value: object) -> object:
@@ -113,6 +120,7 @@ UrlPath = Annotated[
 BasePath = Annotated[
     str,
     StringConstraints(pattern=r"^(/[!\"$->@-~]*)?$"),
+    AfterValidator(_without_v1),
     Must("a path without query, such as /engine"),
 ]
 Key = Annotated[

@@ -112,7 +112,7 @@ def test_one_pool_is_changed_where_two_share_an_anchor(tmp_path: Path) -> None:
 models:
   - name: m
     pools:
-      speculative: &pool {discovery: {static: ["http://a:1"]}}
+      speculative: &pool {discovery: {kubernetes: {labels: {app: a}}}}
       baseline: *pool
 """
     env = {"SPILLWAY_MODELS__0__POOLS__BASELINE__MAX_INFLIGHT": "7"}

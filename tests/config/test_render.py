@@ -43,7 +43,7 @@ urls = st.builds(
     st.sampled_from(["http", "https"]),
     st.sampled_from(["10.0.0.1", "[::1]", "engine-0.engines.llm.svc", "localhost"]),
     st.integers(1, 65535).map(":{}".format) | st.just(""),
-    st.sampled_from(["", "/", "/v1", "/a%20b/'c'"]),
+    st.sampled_from(["", "/", "/v2", "/a%20b/'c'"]),
 )
 distinct_urls = st.lists(urls, min_size=1, max_size=3, unique_by=lambda url: url.rstrip("/"))
 
@@ -94,8 +94,16 @@ policies = section(
     queue=queue,
     allow_pinning=st.booleans(),
 ) | st.fixed_dictionaries({"kind": st.just("pinned"), "pool": st.just("baseline")}, optional={"queue": queue})
+
+
+def share_no_replica(pools: dict[str, Any]) -> bool:
+    urls = [url.rstrip("/") for pool in pools.values() for url in pool["discovery"].get("static", ())]
+    return len(urls) == len(set(urls))
+
+
+by_role = st.fixed_dictionaries({"baseline": pools}, optional={"speculative": pools}).filter(share_no_replica)
 models = st.fixed_dictionaries(
-    {"name": names, "pools": st.fixed_dictionaries({"baseline": pools}, optional={"speculative": pools})},
+    {"name": names, "pools": by_role},
     optional={"policy": policies},
 )
 configs = st.fixed_dictionaries(
