@@ -170,7 +170,7 @@ class Relay:
         alarm = Alarm(asyncio.get_running_loop(), seconds, client.waker.wake)
         taken = False
         try:
-            while ticket.grant is None and not client.gone and not alarm.rung:
+            while ticket.grant is None and not (ticket.refused or client.gone or alarm.rung):
                 await client.waker.wait()
             if client.gone:
                 raise ClientGoneError
@@ -182,7 +182,7 @@ class Relay:
             grant = ticket.leave()
             if grant is not None and not taken:
                 grant.lease.release()
-        if not model.serves():
+        if ticket.refused or not model.serves():
             raise _nothing_ready(call)
         raise _busy(call, f"and no place came free within {seconds:g} s")
 

@@ -168,6 +168,20 @@ async def test_a_wait_in_vain(make: Make, engines: list[FakeEngine], queue: dict
     await asyncio.gather(*tasks)
 
 
+async def test_who_waits_for_a_model_that_is_taken_away(make: Make, engines: list[FakeEngine]) -> None:
+    """It hears so at once, and those that run go on."""
+    site = make(1, queue={"size": 5, "timeout": 30})
+    gate, tasks = await held(site, engines[0], 2)
+    downstream, waiting = site.begin()
+    await asyncio.sleep(0.01)
+    site.model.retire()
+    async with asyncio.timeout(2):
+        await waiting
+    assert error(downstream) == (503, "no_replica_ready")
+    gate.open()
+    await asyncio.gather(*tasks)
+
+
 async def test_a_client_that_leaves_the_line(make: Make, engines: list[FakeEngine]) -> None:
     site = make(1)
     gate, tasks = await held(site, engines[0], 2)
