@@ -103,6 +103,14 @@ async def test_no_tls_where_https_is_expected() -> None:
     assert "is this an https port?" in unreachable(failed.value).text
 
 
+def test_a_host_with_several_addresses() -> None:
+    error = httpx.ConnectError("All connection attempts failed")
+    error.__cause__ = ExceptionGroup(
+        "multiple connection attempts failed", [ConnectionRefusedError(111, "Connect")] * 2
+    )
+    assert unreachable(error).text == "connection refused"
+
+
 def test_a_host_that_does_not_resolve() -> None:
     error = httpx.ConnectError("[Errno -2] Name or service not known")
     error.__cause__ = socket.gaierror(socket.EAI_NONAME, "Name or service not known")
