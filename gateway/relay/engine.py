@@ -201,10 +201,10 @@ class EngineConnection(asyncio.Protocol):
         """The head is whole. Interim (1xx) answers are dropped."""
         status = self._parser.get_status_code()
         headers, self._headers = self._headers, []
+        if not 100 <= status <= 599:
+            raise ValueError(f"status {status}")
         if status < 200 or self._complete:
             return
-        if status > 599:
-            raise ValueError(f"status {status}")
         self._status, self._head = status, headers
         if self._sink is not None:
             self._sink.on_head(status, headers)

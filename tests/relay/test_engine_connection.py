@@ -193,7 +193,7 @@ def test_endless_trailers() -> None:
     assert wire.closed
 
 
-@pytest.mark.parametrize("status", [b"600", b"999"])
+@pytest.mark.parametrize("status", [b"600", b"999", b"000", b"099"])
 def test_a_status_that_is_none(status: bytes) -> None:
     wire = Wire()
     taken = wire.request()
