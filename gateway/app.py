@@ -80,6 +80,7 @@ class Gateway:
         self._listening = servers
         watcher = ConfigWatcher(path, load, self.apply, on_result=self._reloaded, current=self._loaded)
         self._handle_signals(watcher)
+        self._warn()
         # What was made so far lives as long as the process: the collector need not look at it again.
         gc.collect()
         gc.freeze()
@@ -93,6 +94,10 @@ class Gateway:
         finally:
             for task in (*background, stopping):
                 task.cancel()
+
+    def _warn(self) -> None:
+        for warning in self._loaded.config.warnings():
+            _log.warning("configuration: %s", warning)
 
     def apply(self, loaded: Loaded) -> None:
         """Take over a validated configuration, whole.
@@ -118,6 +123,7 @@ class Gateway:
         logging.getLogger().setLevel(config.log.level.upper())
         self.models.reconfigure(config.models)
         self._loaded = loaded
+        self._warn()
 
     def _servers(self) -> list[Server]:
         config = self._loaded.config

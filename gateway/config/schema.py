@@ -160,20 +160,18 @@ class Pools(Section):
     """Replicas without it."""
 
     def comparisons(self) -> tuple[Comparison, ...]:
-        return (self._one_at_least, self._replicas_differ)
+        return (self._one_at_least,)
 
     def _one_at_least(self) -> Contradictions:
         if self.speculative is None and self.baseline is None:
             yield (), "is empty: give a speculative pool, a baseline pool, or both"
 
-    def _replicas_differ(self) -> Contradictions:
-        if self.speculative is None or self.baseline is None:
-            return
-        taken = {url.rstrip("/"): index for index, url in enumerate(self.speculative.discovery.static or ())}
-        for index, url in enumerate(self.baseline.discovery.static or ()):
-            if (first := taken.get(url.rstrip("/"))) is not None:
-                reason = f"is also speculative.discovery.static[{first}]: one engine would be counted as two; keep one"
-                yield ("baseline", "discovery", "static", index), reason
+    def shared(self) -> list[str]:
+        """URLs that stand in both pools: allowed, to try things out, though one engine is then counted as two."""
+        first, second = (
+            set(pool.discovery.static or ()) if pool else set() for pool in (self.speculative, self.baseline)
+        )
+        return sorted(first & second)
 
 
 class ModelConfig(Section):
@@ -280,6 +278,14 @@ class Config(Section):
     """Who may call."""
     log: Log = Log()
     """What is logged."""
+
+    def warnings(self) -> list[str]:
+        """What is allowed and seldom meant."""
+        return [
+            f"models[{index}].pools: {url} stands in both pools, so this one engine is counted as two"
+            for index, model in enumerate(self.models)
+            for url in model.pools.shared()
+        ]
 
     def comparisons(self) -> tuple[Comparison, ...]:
         return (self._addresses_differ, self._names_differ)

@@ -18,6 +18,7 @@ from gateway.pools.trouble import PROBES, UNPROBED, Trouble, unanswered, unreach
 
 _log = logging.getLogger(__name__)
 _MODELS_SECONDS = 60.0
+_OTHER_PATH = {"/health": "/v1/models", "/v1/models": "/health"}
 # However many requests fail at once, a replica is not probed more often than this.
 _LEAST_PAUSE = 0.1
 
@@ -105,8 +106,7 @@ class Prober:
         except httpx.HTTPError as error:
             health.probe_failed(unreachable(error))
         else:
-            config, path = replica.config, response.request.url.path
-            bad = unwell(response.status_code, path, configured=config.health.path is not None, engine=config.engine)
+            bad = await self._judge(response)
             if bad is None:
                 health.probe_succeeded(self._clock())
             else:
@@ -116,6 +116,18 @@ class Prober:
         self._pool.refresh(replica)
         if health.ready and self._clock() - self._models_at >= _MODELS_SECONDS:
             await self._read_models()
+
+    async def _judge(self, response: httpx.Response) -> Trouble | None:
+        """What an answer says is wrong. Where the engine lacks the kind's own path, the other usual one decides."""
+        config, path = self._replica.config, response.request.url.path
+        configured = config.health.path is not None
+        bad = unwell(response.status_code, path, configured=configured, engine=config.engine)
+        if response.status_code == 404 and not configured:
+            with contextlib.suppress(httpx.HTTPError):
+                second = await self._get(_OTHER_PATH[health_path(config)])
+                if unwell(second.status_code, path, configured=configured, engine=config.engine) is None:
+                    return None
+        return bad
 
     def _tell(self, trouble: Trouble | None) -> None:
         """Log the first verdict and each that is of another kind than the one before."""

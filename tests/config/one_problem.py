@@ -289,12 +289,6 @@ ONE_PROBLEM = {
         5,
         "leave /v1 out: the gateway adds it",
     ),
-    "a replica in both pools": (
-        model(f"{POOLS[:-1]}, speculative: {{discovery: {{static: ['http://b:1', 'http://a:1/']}}}}}}"),
-        "models[0].pools.baseline.discovery.static[0]",
-        3,
-        "is also speculative.discovery.static[1]: one engine would be counted as two",
-    ),
     "host with a port": (MODELS + "listen: {host: '0.0.0.0:80'}\n", "listen.host", 5, "give the port as port"),
     "host in brackets": (MODELS + "listen: {host: '[::]'}\n", "listen.host", 5, "leave out brackets"),
     "URL as host": (MODELS + "listen: {host: 'http://a'}\n", "listen.host", 5, "must be an address or a host name"),

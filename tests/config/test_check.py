@@ -32,3 +32,14 @@ def test_a_file_with_an_odd_name_is_named_in_one_line(tmp_path: Path) -> None:
     out, err = io.StringIO(), io.StringIO()
     assert check.run(write(tmp_path, "", "a\nb\u2028.yaml"), {}, out, err) == 2
     assert err.getvalue() == rf"{tmp_path}/a\nb\u2028.yaml: is empty: list at least one model under 'models:'" + "\n"
+
+
+def test_what_is_allowed_and_seldom_meant_is_said(tmp_path: Path) -> None:
+    out, err = io.StringIO(), io.StringIO()
+    pools = {role: {"discovery": {"static": ["http://a:1"]}} for role in ("speculative", "baseline")}
+    code = check.run(write(tmp_path, yaml.safe_dump({"models": [{"name": "m", "pools": pools}]})), {}, out, err)
+    assert code == 0
+    assert (
+        err.getvalue()
+        == "warning: models[0].pools: http://a:1 stands in both pools, so this one engine is counted as two\n"
+    )

@@ -96,12 +96,7 @@ policies = section(
 ) | st.fixed_dictionaries({"kind": st.just("pinned"), "pool": st.just("baseline")}, optional={"queue": queue})
 
 
-def share_no_replica(pools: dict[str, Any]) -> bool:
-    urls = [url.rstrip("/") for pool in pools.values() for url in pool["discovery"].get("static", ())]
-    return len(urls) == len(set(urls))
-
-
-by_role = st.fixed_dictionaries({"baseline": pools}, optional={"speculative": pools}).filter(share_no_replica)
+by_role = st.fixed_dictionaries({"baseline": pools}, optional={"speculative": pools})
 models = st.fixed_dictionaries(
     {"name": names, "pools": by_role},
     optional={"policy": policies},

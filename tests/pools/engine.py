@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Literal
 
-Mode = Literal["ok", "unwell", "no such path", "wants a key", "hang", "reset", "garbage"]
+Mode = Literal["ok", "unwell", "no such path", "only models", "wants a key", "hang", "reset", "garbage"]
 
-STATUS = {"ok": 200, "unwell": 503, "no such path": 404, "wants a key": 401}
+STATUS = {"ok": 200, "unwell": 503, "no such path": 404, "only models": 404, "wants a key": 401}
 MODELS = b'{"object": "list", "data": [{"id": "m", "max_model_len": 4096}, "odd"]}'
 
 
@@ -47,13 +47,17 @@ class Engine:
                 self._arrival.clear()
                 await self._arrival.wait()
 
+    def _asks_for_models(self, path: str) -> bool:
+        """Rather than for a sign of life."""
+        return bool(self.probes) and self.probes[-1][1] != path and self.mode != "no such path"
+
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
             head = await reader.readuntil(b"\r\n\r\n")
             path = head.split(b" ", 2)[1].decode()
             if path == "/stream":
                 await self._stream(writer)
-            elif path == "/v1/models" and self.probes and self.probes[-1][1] != path:
+            elif path == "/v1/models" and self._asks_for_models(path):
                 writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(self.models) + self.models)
             else:
                 self.probes.append((asyncio.get_running_loop().time(), path))

@@ -87,6 +87,13 @@ async def test_an_engine_without_the_path_is_not_ready(kind: str, path: str | No
         assert not site.pool.ready
 
 
+async def test_an_engine_with_the_other_usual_path_is_ready() -> None:
+    async with an_engine() as engine, probing(engine, "sglang", path=None) as site:
+        engine.mode = "only models"
+        await engine.probed(3)
+        await eventually(lambda: bool(site.pool.ready))
+
+
 @pytest.mark.parametrize("status", [200, 204, 301, 400, 401, 403, 405, 429])
 def test_other_answers_will_do(status: int) -> None:
     assert unwell(status, "/health", configured=False, engine="vllm") is None
