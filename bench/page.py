@@ -24,9 +24,9 @@ METHOD = """\
 - Requests/s, at most: {peak} connections. The proxy shares the cores with wrk and the engines.
 - Memory is resident, from before the warm-up to the end; and once more for Spillway alone, fresh, over {memory:,}
   streams.
-- Spillway routes by load over two pools, counts leases and metrics and writes its access log. vllm-router stands as it
-  comes, which is what the targets compare with, and once more tuned to do as little as it can. The other proxies write
-  no access log.
+- Spillway routes by load over two pools, counts leases and metrics and writes its access log. vllm-router does the like
+  in the row that the targets compare with, and stands once more tuned to do as little as it can. The other proxies
+  write no access log.
 - Compare within one run only."""
 
 
