@@ -36,9 +36,7 @@ async def test_endless_trailers_end_the_connection() -> None:
 )
 async def test_an_offer_to_upgrade_is_declined(offer: bytes, framing: bytes) -> None:
     """Body and all that follows on the connection are read as what they are (curl --http2 sends this)."""
-    head = (
-        b"POST /echo HTTP/1.1\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: %b\r\nHTTP2-Settings:\r\n"
-    )
+    head = b"POST /echo HTTP/1.1\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: %b\r\nHTTP2-Settings:\r\n"
     async with serving() as site, raw_client(site.port) as client:
         await client.send(head % offer + framing + b"GET /second HTTP/1.1\r\nHost: x\r\n\r\n")
         first = await client.response()
