@@ -60,7 +60,7 @@ bench: venv ## what relaying costs, beside nginx, Envoy and others, in one run; 
 .PHONY: lock
 lock: venv ## the lock files from pyproject.toml, keeping what is locked; ARGS=--upgrade for the newest versions
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
-	$(COMPILE) $(ARGS) --extra dev --extra demo --extra bench pyproject.toml -o requirements.lock
+	$(COMPILE) $(ARGS) --extra dev --extra demo --extra bench --extra loadtest --extra otel pyproject.toml -o requirements.lock
 	# The image has the versions that the tests ran with.
 	$(COMPILE) --constraints requirements.lock pyproject.toml -o requirements-image.lock
 	echo hatchling | $(COMPILE) --constraints requirements.lock - -o requirements-build.lock

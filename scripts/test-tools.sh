@@ -16,6 +16,11 @@ suitable_node() { have npm && node -e 'process.exit(parseInt(process.versions.no
 
 scripts/image-tools.sh || say "Going on without them: tests/image will fail."
 
+if ! have redis-server; then
+  can_install || fail "the tests of shared counts need redis-server: as root, install the package redis-server."
+  apt_install redis-server
+fi
+
 if ! suitable_node; then
   say "Installing Node.js into .venv (requirements-node.lock, 61 MB)"
   .venv/bin/python -m pip install --disable-pip-version-check --quiet --require-hashes -r requirements-node.lock

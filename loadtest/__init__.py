@@ -1,0 +1,1 @@
+"""Load tests: what adaptive routing gains at each level of concurrency."""
