@@ -52,7 +52,9 @@ class Gateway:
         self._supervisor = Supervisor(connections, clock, self._count_discovery_error)
         self.models = Models(self._supervisor, clock)
         self.models.reconfigure(config.models)
-        self.metrics.registry.register(LoadCollector(self.models.with_requests, lambda: self._writer.dropped))
+        self.metrics.registry.register(
+            LoadCollector(self.models.with_requests, lambda: self._writer.dropped, connections.progress)
+        )
         self._relay = Relay(
             self.models,
             self._settings,
@@ -108,7 +110,7 @@ class Gateway:
         config, now = loaded.config, self._loaded.config
         problems = [
             Problem("can't change while running: restart the gateway, or set it back", field=name)
-            for name in ("listen", "admin")
+            for name in ("listen", "admin", "redis")
             if getattr(config, name) != getattr(now, name)
         ]
         if problems:

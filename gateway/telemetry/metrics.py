@@ -9,7 +9,9 @@ from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
+from gateway import __version__
 from gateway.models import Model
+from gateway.pools import Replica
 from gateway.telemetry.tables import CounterTable, HistogramTable
 
 _TTFT = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1, 1.5, 2.5, 5, 10, 20, 40, 80, 120)
@@ -113,15 +115,23 @@ class Metrics:
             registry=registry,
         )
         self.config_valid.set(1)
+        build = Gauge("spillway_build_info", "Always 1; the version is a label.", ("version",), registry=registry)
+        build.labels(__version__).set(1)
 
 
 class LoadCollector(Collector):
     """Gauges of the load, computed from the models when scraped: the hot path sets none."""
 
-    def __init__(self, models: Callable[[], Iterable[Model]], lines_dropped: Callable[[], int]) -> None:
-        """Both are asked at each scrape."""
+    def __init__(
+        self,
+        models: Callable[[], Iterable[Model]],
+        lines_dropped: Callable[[], int],
+        reads: Callable[[Replica], int],
+    ) -> None:
+        """All are asked at each scrape; `reads`: how often bytes came from a replica."""
         self._models = models
         self._lines_dropped = lines_dropped
+        self._reads = reads
 
     def collect(self) -> Iterator[Metric]:
         """See prometheus_client."""
@@ -135,6 +145,9 @@ class LoadCollector(Collector):
         ready = GaugeMetricFamily("spillway_ready_replicas", "Replicas that take new requests.", labels=where)
         replica_inflight = GaugeMetricFamily(
             "spillway_replica_inflight", "In-flight requests of one replica.", labels=(*where, "replica")
+        )
+        replica_reads = CounterMetricFamily(
+            "spillway_replica_reads", "How often bytes came from one replica.", labels=(*where, "replica")
         )
         age = GaugeMetricFamily(
             "spillway_discovery_age_seconds",
@@ -161,9 +174,10 @@ class LoadCollector(Collector):
                     age.add_metric(labels, time.monotonic() - pool.confirmed_at)
                 for replica in pool.replicas.values():
                     replica_inflight.add_metric((*labels, replica.label), replica.inflight)
+                    replica_reads.add_metric((*labels, replica.label), self._reads(replica))
         dropped = CounterMetricFamily(
             "spillway_log_lines_dropped",
             "Access log lines lost because standard output was not read.",
             value=self._lines_dropped(),
         )
-        return iter((inflight, limit, ready, replica_inflight, age, depth, high, dropped))
+        return iter((inflight, limit, ready, replica_inflight, replica_reads, age, depth, high, dropped))

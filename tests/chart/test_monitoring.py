@@ -20,7 +20,7 @@ METRIC = re.compile(r"\b((?:spillway|process)_\w+)")
 
 def _known() -> set[str]:
     metrics = Metrics()
-    metrics.registry.register(LoadCollector(lambda: (), lambda: 0))
+    metrics.registry.register(LoadCollector(lambda: (), lambda: 0, lambda _: 0))
     return set(re.findall(r"^# TYPE (\w+)", generate_latest(metrics.registry).decode(), re.MULTILINE))
 
 

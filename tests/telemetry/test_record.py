@@ -141,7 +141,7 @@ def test_without_a_log_the_counting_goes_on(site: Site) -> None:
 
 def test_gauges_are_read_from_the_models() -> None:
     metrics, model = Metrics(), make(config(2, 1, threshold=3, mode="switch"))
-    metrics.registry.register(LoadCollector(lambda: [model], lambda: 5))
+    metrics.registry.register(LoadCollector(lambda: [model], lambda: 5, lambda _: 9))
     grant = take(model)
 
     def value(name: str, **labels: str) -> float | None:
@@ -149,6 +149,7 @@ def test_gauges_are_read_from_the_models() -> None:
 
     assert value("spillway_inflight", **WHERE) == 1
     assert value("spillway_replica_inflight", **WHERE, replica=grant.replica.label) == 1
+    assert value("spillway_replica_reads_total", **WHERE, replica=grant.replica.label) == 9
     assert value("spillway_pool_limit", **WHERE) == 6
     assert value("spillway_pool_limit", model="m", pool="baseline") == 128
     assert value("spillway_ready_replicas", **WHERE) == 2

@@ -1,0 +1,126 @@
+"""Gateway: whether the processes themselves are well."""
+
+from dashboards.grafana import Dashboard, Panel, Query, Row
+from dashboards.promql import of, or_zero, quantile, total
+
+# Picks the gateways among all that export process metrics.
+_GATEWAYS = "and on (job, instance) spillway_config_last_reload_successful"
+
+
+def gateway() -> Dashboard:
+    """By instance, so that one sick gateway shows."""
+    return Dashboard(
+        name="gateway",
+        title="Spillway / Gateway",
+        about="CPU, memory and overhead of the gateways, failures they met, discovery and configuration.",
+        models="label_values(spillway_inflight, model)",
+        rows=(_process(), _trouble(), _discovery()),
+    )
+
+
+def _process() -> Row:
+    return Row(
+        "Process",
+        (
+            Panel(
+                "CPU",
+                "One event loop fills one CPU: above 85% streams begin to lag.",
+                (Query(f"rate(process_cpu_seconds_total[$__rate_interval]) {_GATEWAYS}", "{{instance}}"),),
+                unit="percentunit",
+                line=0.85,
+            ),
+            Panel(
+                "Memory",
+                "Resident.",
+                (Query(f"process_resident_memory_bytes {_GATEWAYS}", "{{instance}}"),),
+                unit="bytes",
+            ),
+            Panel(
+                "Relay overhead",
+                "The gateway's own time before the engine has the request, without queueing and connecting.",
+                tuple(
+                    Query(quantile(share, "", "spillway_relay_overhead_seconds"), f"p{share * 100:g}")
+                    for share in (0.5, 0.95, 0.99)
+                ),
+                unit="s",
+            ),
+            Panel(
+                "Open files",
+                "Two for each request in flight, against the most there may be.",
+                (
+                    Query(f"process_open_fds {_GATEWAYS}", "{{instance}}"),
+                    Query(f"min(process_max_fds {_GATEWAYS})", "limit"),
+                ),
+            ),
+        ),
+    )
+
+
+def _trouble() -> Row:
+    return Row(
+        "Trouble",
+        (
+            Panel(
+                "Retries",
+                "Attempts repeated elsewhere before the first byte, by the pool that failed and why.",
+                (Query(or_zero(total("pool, reason", "spillway_retries_total")), "{{pool}} {{reason}}"),),
+                unit="reqps",
+            ),
+            Panel(
+                "Cancellations",
+                "Clients that left, and when. `queued` and `before_first_byte` rise when waiting is too long.",
+                (Query(or_zero("sum by (phase) (rate(spillway_cancelled_total[$__rate_interval]))"), "{{phase}}"),),
+                unit="reqps",
+            ),
+            Panel(
+                "Broken responses",
+                "That engines broke off after the first byte. Clients saw these.",
+                (Query(or_zero(total("pool", "spillway_broken_responses_total")), "{{pool}}"),),
+                unit="reqps",
+            ),
+            Panel(
+                "Replicas",
+                "Those that take new requests.",
+                (Query(f"min by (model, pool) ({of('spillway_ready_replicas')})", "{{model}} {{pool}}"),),
+            ),
+        ),
+    )
+
+
+def _discovery() -> Row:
+    return Row(
+        "Discovery and configuration",
+        (
+            Panel(
+                "Discovery age",
+                "Since the API server last confirmed a pool's replicas. Nothing for pools that are listed in the file.",
+                (Query(f"max by (model, pool) ({of('spillway_discovery_age_seconds')})", "{{model}} {{pool}}"),),
+                unit="s",
+            ),
+            Panel(
+                "Discovery errors",
+                "Failed requests to the API server, by kind.",
+                (Query(or_zero(total("kind", "spillway_discovery_errors_total")), "{{kind}}"),),
+                unit="cps",
+            ),
+            Panel(
+                "Configuration",
+                "1 while the file on disk is the one that serves.",
+                (Query("spillway_config_last_reload_successful", "{{instance}}"),),
+                width=8,
+            ),
+            Panel(
+                "Versions",
+                "Gateways of each version.",
+                (Query("count by (version) (spillway_build_info)", "{{version}}"),),
+                width=8,
+            ),
+            Panel(
+                "Log lines dropped",
+                "Lost because standard output was not read.",
+                (Query("rate(spillway_log_lines_dropped_total[$__rate_interval])", "{{instance}}"),),
+                unit="cps",
+                width=8,
+            ),
+        ),
+    )
