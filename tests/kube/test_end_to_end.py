@@ -3,108 +3,21 @@
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
-import yaml
 
 from tests.kube.apiserver import ApiServer
 from tests.kube.conftest import Kubectl
-from tests.kube.shapes import NAMESPACE, SERVICE, Object, endpoint, endpoint_slice, terminating
+from tests.kube.serving import CALLERS, cluster, discovered, load, registration
+from tests.kube.shapes import NAMESPACE, SERVICE, terminating
 from tests.support import config as files
 from tests.support.behaviours import answer
-from tests.support.engine import FakeEngine
 from tests.support.exchange import Gate
-from tests.support.gateway import Gateway, gateway
 from tests.support.site import CHAT, chat, open_stream
 from tests.support.threads import EngineThread
 
 WORDS = tuple(f"word{number} " for number in range(12))
-CALLERS = 8
-
-
-def registration(engine: FakeEngine, made: Callable[..., Object] = endpoint) -> str:
-    """A slice with this engine alone, as YAML: each listens on a port of its own on one address."""
-    port = {"name": "http", "port": engine.port, "protocol": "TCP"}
-    return yaml.safe_dump(endpoint_slice(f"k2-{engine.port}", [made("127.0.0.1", f"pod-{engine.port}")], ports=[port]))
-
-
-@dataclass
-class Cluster:
-    """The gateway, and kubectl to tell it of engines."""
-
-    gateway: Gateway
-    kubectl: Kubectl
-
-    async def apply(self, *registrations: str) -> None:
-        await asyncio.to_thread(self.kubectl, "apply", "-f", "-", stdin="\n---\n".join(registrations))
-
-    async def delete(self, engine: FakeEngine) -> None:
-        await asyncio.to_thread(self.kubectl, "delete", "endpointslice", f"k2-{engine.port}")
-
-    async def serves(self, *engines: FakeEngine) -> None:
-        """Wait until exactly these take requests."""
-        wanted = sorted(engine.url for engine in engines)
-
-        def ready() -> list[str]:
-            replicas = self.gateway.pool_status("baseline")["replicas"]
-            return sorted(one["url"] for one in replicas if one["state"] == "ready")
-
-        await self.gateway.eventually(lambda: ready() == wanted, 5.0)
-
-
-def settings(**kubernetes: object) -> files.Settings:
-    discovery = {"kubernetes": {"service": SERVICE, "port": "http", "resync_seconds": 5, **kubernetes}}
-    return files.config(files.model(baseline={"discovery": discovery, "health": files.QUICK_HEALTH}))
-
-
-@contextmanager
-def cluster(kubectl: Kubectl, kubeconfig: Path) -> Iterator[Cluster]:
-    with gateway(settings(), "/health", env={"KUBECONFIG": str(kubeconfig)}) as running:
-        yield Cluster(running, kubectl)
-
-
-@dataclass
-class Load:
-    """Callers that send one streamed request after the other, and what became of them."""
-
-    answered: int = 0
-    broken: list[str] = field(default_factory=list)
-    failed: list[str] = field(default_factory=list)
-
-    async def call(self, client: httpx.AsyncClient) -> None:
-        async with client.stream("POST", CHAT, json=chat(stream=True)) as response:
-            body = b""
-            async for piece in response.aiter_bytes():
-                body += piece
-        replica = response.headers.get("x-spillway-replica", "")
-        if response.status_code == 200 and body.endswith(b"data: [DONE]\n\n") and b'"error"' not in body:
-            self.answered += 1
-        elif b"word0" in body:
-            self.broken.append(replica)
-        else:
-            self.failed.append(f"{response.status_code} {replica} {body[:200]!r}")
-
-
-@asynccontextmanager
-async def load(here: Cluster) -> AsyncIterator[Load]:
-    """All the while."""
-    made, over = Load(), asyncio.Event()
-    limits = httpx.Limits(max_connections=None)
-    async with httpx.AsyncClient(base_url=here.gateway.base_url, timeout=10, trust_env=False, limits=limits) as client:
-
-        async def calling() -> None:
-            while not over.is_set():
-                await made.call(client)
-
-        async with asyncio.TaskGroup() as group:
-            for _ in range(CALLERS):
-                group.create_task(calling())
-            yield made
-            over.set()
 
 
 async def test_a_pool_without_endpoints_and_its_first(
@@ -151,7 +64,7 @@ async def test_rolling_through_all_engines_under_load(
                 await here.delete(old)
                 await old.kill()
         assert (callers.broken, callers.failed) == ([], [])
-        assert callers.answered > 25
+        assert len(callers.answered) > 25
         await here.gateway.assert_idle()
         assert len(here.gateway.pool_status("baseline")["replicas"]) == 3
 
@@ -197,7 +110,7 @@ async def test_an_engine_that_is_killed_fails_only_what_it_had_begun(
         assert callers.failed == []
         assert set(callers.broken) <= {victim.label}
         assert len(callers.broken) <= CALLERS
-        assert callers.answered > 15
+        assert len(callers.answered) > 15
         await here.gateway.assert_idle()
 
 
@@ -244,13 +157,13 @@ async def test_a_reload_to_another_service(engine_thread: EngineThread, kubectl:
     gate = Gate()
     with engine_thread.engines(2) as (one, two), cluster(kubectl, kubeconfig) as here:
         one.respond = answer(hold=gate)
-        other = registration(two).replace(SERVICE, "other")
+        other = registration(two, service="other")
         both = registration(one).replace(SERVICE, "other").replace(f"name: k2-{one.port}", "name: again")
         await here.apply(registration(one), other, both)
         await here.serves(one)
         async with httpx.AsyncClient(base_url=here.gateway.base_url, trust_env=False) as client:
             held = await open_stream(client)
-            here.gateway.write_config(settings(service="other"))
+            here.gateway.write_config(files.config(files.model(baseline=discovered("other"))))
             await here.serves(one, two)
             counts = {it["url"]: it["inflight"] for it in here.gateway.pool_status("baseline")["replicas"]}
             assert counts == {one.url: 1, two.url: 0}
