@@ -3,6 +3,7 @@
 from .discovery import Discovery, Kubernetes
 from .errors import ConfigError, Problem, Source
 from .load import Loaded, load_config
+from .redis import Redis, RedisTls
 from .render import effective_yaml
 from .schema import (
     Auth,
@@ -48,6 +49,8 @@ __all__ = [
     "Pools",
     "Problem",
     "Queue",
+    "Redis",
+    "RedisTls",
     "ReloadResult",
     "Retries",
     "Role",

@@ -104,6 +104,10 @@ def unusable_certificates(config: Config) -> Iterator[tuple[Loc, str]]:
                 reason = f"{str(pool.tls.ca_file)!r} holds no certificate in PEM form"
                 yield ("models", index, "pools", role, "tls", "ca_file"), reason
 
+    redis = config.redis
+    if redis is not None and redis.tls.ca_file is not None and not _is_ca_file(redis.tls.ca_file):
+        yield ("redis", "tls", "ca_file"), f"{str(redis.tls.ca_file)!r} holds no certificate in PEM form"
+
 
 def _server_fault(listen: Listen) -> str | None:
     if listen.tls_cert is None or listen.tls_key is None:

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from .discovery import Discovery
+from .redis import Redis
 from .section import Comparison, Contradictions, Section
 from .values import (
     Count,
@@ -278,6 +279,8 @@ class Config(Section):
     """Who may call."""
     log: Log = Log()
     """What is logged."""
+    redis: Redis | None = None
+    """Where several gateways share their counts; without it each counts for itself."""
 
     def warnings(self) -> list[str]:
         """What is allowed and seldom meant."""

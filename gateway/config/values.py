@@ -4,7 +4,7 @@ import ipaddress
 import re
 from dataclasses import dataclass
 from typing import Annotated
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 from pydantic_core import PydanticCustomError
@@ -43,6 +43,16 @@ def _usable_host(host: str) -> str:
 
 
 def _usable_url(url: str) -> str:
+    _without_v1(_with_host(url).path)
+    return url
+
+
+def _usable_redis_url(url: str) -> str:
+    _with_host(url)
+    return url
+
+
+def _with_host(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -52,8 +62,7 @@ def _usable_url(url: str) -> str:
         raise refusal(f"{url!r} has no host")
     if port == 0:
         raise refusal(f"{url!r} needs a port from 1 to 65535")
-    _without_v1(parts.path)
-    return url
+    return parts
 
 
 def _without_v1(path: str) -> str:
@@ -128,6 +137,17 @@ Key = Annotated[
     StringConstraints(pattern=r"^[!-~]+$"),
     Secret(),
     Must("a key of printable ASCII characters without spaces, or ${NAME} for the value of an environment variable"),
+]
+RedisUrl = Annotated[
+    str,
+    StringConstraints(pattern=r"^rediss?://[!\"$-.0->A-~]+$"),
+    AfterValidator(_usable_redis_url),
+    Must("a URL such as redis://10.0.0.5:6379, or rediss:// for TLS, without user name, path and query"),
+]
+KeyPrefix = Annotated[
+    str,
+    StringConstraints(max_length=128, pattern=r"^[!-z|~]+$"),
+    Must("text of printable ASCII characters without spaces and braces"),
 ]
 KubernetesName = Annotated[
     str,

@@ -19,7 +19,7 @@ VALIDATOR = jsonschema.Draft7Validator(SCHEMA)
 Path = tuple[str, ...]
 
 # Mappings that hold what the operator likes: labels, resources, Kubernetes' own types.
-FREE = {"policy", "discovery", "health", "tls", "limits", "retries", "log", "requests", "resources"}
+FREE = {"policy", "discovery", "health", "tls", "limits", "retries", "log", "redis", "requests", "resources"}
 
 
 def resolved(node: Object) -> Object:
@@ -125,6 +125,7 @@ def test_helm_refuses_and_says_where(place: tuple[str | int, ...], value: object
         ("retries", [gateway.Retries]),
         ("drain", [gateway.Drain]),
         ("log", [gateway.Log]),
+        ("redis", [gateway.Redis]),
         ("discovery", [gateway.Discovery]),
     ],
 )
@@ -139,6 +140,7 @@ def test_inner_sections_have_the_gateways_fields() -> None:
     assert set(kubernetes["properties"]) == set(gateway.Kubernetes.model_fields)
     assert set(definitions["policy"]["properties"]["queue"]["properties"]) == set(gateway.Queue.model_fields)
     assert set(definitions["pool"]["properties"]["tls"]["properties"]) == set(gateway.EngineTls.model_fields)
+    assert set(definitions["redis"]["properties"]["tls"]["properties"]) == set(gateway.RedisTls.model_fields)
 
 
 def test_nothing_of_the_gateways_file_is_out_of_reach() -> None:
