@@ -24,6 +24,10 @@ class Connection(Protocol):
     lost: bool
     on_lost: Callable[[], None] | None
 
+    def write_chunks(self, data: bytes) -> bool:
+        """Write whole chunks of a chunked response's body as they are. False: nothing written, use ASGI's `send`."""
+        ...
+
     def abort(self) -> None:
         """Close at once."""
         ...
@@ -39,13 +43,14 @@ class Client:
     `started`: the head of a response has gone out.
     """
 
-    __slots__ = ("_connection", "_receive", "gone", "send", "started", "waker")
+    __slots__ = ("_connection", "_receive", "gone", "send", "started", "waker", "write_chunks")
 
     def __init__(self, scope: Message, receive: Receive, send: Send) -> None:
         """`receive` and `send` are ASGI's; `connection` is `gateway.server`'s extension of it."""
         self._receive = receive
         self._connection: Connection = scope["extensions"]["spillway.connection"]
         self.send = send
+        self.write_chunks = self._connection.write_chunks
         self.waker = Waker(self._connection.loop)
         self.gone = False
         self.started = False

@@ -35,6 +35,10 @@ class Sink(Protocol):
         """Bytes of the body, freed of transfer coding."""
         ...
 
+    def on_chunks(self, data: bytes) -> bool:
+        """Bytes of a chunked body as they came, beginning with a chunk. False: not taken, parse them."""
+        ...
+
     def on_end(self) -> None:
         """The response is complete; the connection no longer belongs to the sink."""
         ...
@@ -60,6 +64,7 @@ class EngineConnection(asyncio.Protocol):
     """A keep-alive connection that carries one exchange at a time."""
 
     __slots__ = (
+        "_at_chunk",
         "_bare_bytes",
         "_body",
         "_complete",
@@ -86,6 +91,7 @@ class EngineConnection(asyncio.Protocol):
         self._headers: Headers = []
         self._head: Headers = []
         self._bare_bytes = 0
+        self._at_chunk = False  # the parser stands between two chunks: whole ones may pass it by
         self._status = 0
         self._complete = False
         self._keep_alive = False
@@ -106,6 +112,7 @@ class EngineConnection(asyncio.Protocol):
         self._status = 0
         self._headers = []
         self._bare_bytes = 0
+        self._at_chunk = False
         if len(body) < 65536:
             self._transport.write(head + body)
         else:
@@ -145,6 +152,8 @@ class EngineConnection(asyncio.Protocol):
         """See asyncio.Protocol. All body bytes of one read go to the sink in one call."""
         self.reads += 1
         sink = self._sink
+        if self._at_chunk and sink is not None and sink.on_chunks(data):
+            return
         self._bare_bytes += len(data)
         if self._bare_bytes > _BARE_BYTES:
             self._break(EngineError("headers or trailers too large", answered=True))
@@ -158,6 +167,8 @@ class EngineConnection(asyncio.Protocol):
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             broken = EngineError(f"not HTTP: {error}", answered=True)
             self._keep_alive = False
+        if self._at_chunk and not data.endswith(b"\r\n"):
+            self._at_chunk = False  # the parser has seen the beginning of the next one
         body = self._body
         if body:
             self._body = []
@@ -209,6 +220,14 @@ class EngineConnection(asyncio.Protocol):
         if self._sink is not None:
             self._sink.on_head(status, headers)
 
+    def on_chunk_header(self) -> None:
+        """The size of a chunk has been read."""
+        self._at_chunk = False
+
+    def on_chunk_complete(self) -> None:
+        """A chunk is whole."""
+        self._at_chunk = True
+
     def on_body(self, data: bytes) -> None:
         """Body bytes."""
         if not self._complete:
@@ -216,6 +235,7 @@ class EngineConnection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         """The response is whole."""
+        self._at_chunk = False
         if self._status and not self._complete:
             self._complete = True
             self._keep_alive = self._parser.should_keep_alive()

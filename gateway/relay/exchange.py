@@ -8,6 +8,7 @@ coroutine sleeps until something out of the ordinary happens.
 from collections.abc import Callable
 
 from gateway.load import Lease
+from gateway.relay.chunks import whole_events
 from gateway.relay.client import Client
 from gateway.relay.drive import Driven, run
 from gateway.relay.engine import EngineConnection, EngineError, Headers
@@ -98,6 +99,21 @@ class Exchange:
             self._paused = True
             self.connection.pause_reading()
         self.client.waker.wake()
+
+    def on_chunks(self, data: bytes) -> bool:
+        """Pass whole events on as they came, chunk framing included, where nothing stands against it."""
+        stream = self.stream
+        if (
+            self._direct
+            and stream is not None
+            and whole_events(data)
+            and stream.passes(data)
+            and self.client.write_chunks(data)
+        ):
+            stream.passed(data)
+            self.events += data.count(b"data:")
+            return True
+        return False
 
     def on_end(self) -> None:
         """The engine is done with this request, whatever the client still has to read."""

@@ -47,6 +47,18 @@ class EventStream:
             return self._without_usage(data)
         return self._feed_pieces(data)
 
+    def passes(self, events: bytes) -> bool:
+        """Whether whole events (in chunks or not) may go on as they are. Tell with `passed` if they do."""
+        return (
+            not self._held
+            and self._torn is None
+            and not (self._withhold and _USAGE_KEY in events and _USAGE_OBJECT.search(events))
+        )
+
+    def passed(self, events: bytes) -> None:
+        """These have gone on."""
+        self._before, self._recent = self._recent, events
+
     def finish(self) -> bytes:
         """Return what is left at the end of the stream."""
         held, self._held = self._held, b""

@@ -40,7 +40,7 @@ class Connection(Protocol):
 class Cycle:
     """`body`, `more_body`, `keep_alive`, `disconnected` and `message_event` are the protocol's to use, as uvicorn does.
 
-    `response_complete`: its last byte has been written.
+    `response_complete`: its last byte has been written. `takes_chunks`: its body is chunked and has begun.
     """
 
     __slots__ = (
@@ -59,6 +59,7 @@ class Cycle:
         "more_body",
         "response_complete",
         "scope",
+        "takes_chunks",
     )
 
     def __init__(
@@ -80,6 +81,7 @@ class Cycle:
         self.more_body = True
         self.disconnected = False
         self.response_complete = False
+        self.takes_chunks = False
         self._started = False
         self._head = b""
         self._chunked = False
@@ -195,10 +197,12 @@ class Cycle:
         if self._head:
             body = self._head + body
             self._head = b""
+            self.takes_chunks = self._chunked
         connection = self._connection
         connection.transport.write(body)
         if not more:
             self.response_complete = True
+            self.takes_chunks = False
             self.set()
             if not self.keep_alive:
                 connection.close_gently()

@@ -25,7 +25,7 @@ class BoundedProtocol(HttpToolsProtocol):
     """One client connection. `limits`, `refused` and `taskless` are set on a subclass by `bounded_protocol`.
 
     The application finds it as the ASGI extension `spillway.connection`: it may read `lost`, set `on_lost` and call
-    `abort`.
+    `write_chunks` and `abort`.
     """
 
     limits: Callable[[], Limits]
@@ -42,6 +42,15 @@ class BoundedProtocol(HttpToolsProtocol):
         self.head_since: float | None = None
         self.lost = False
         self.on_lost: Callable[[], None] | None = None
+        self._answering: Cycle | None = None
+
+    def write_chunks(self, data: bytes) -> bool:
+        """Write whole chunks of the response's body as they are. False: nothing written, as it can't take them now."""
+        cycle = self._answering
+        if cycle is None or not cycle.takes_chunks or self.flow.write_paused or self.lost:
+            return False
+        self.transport.write(data)
+        return True
 
     def abort(self) -> None:
         """Close at once, dropping what is not sent: the client sees a response cut off."""
@@ -197,6 +206,7 @@ class BoundedProtocol(HttpToolsProtocol):
         }
 
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+        self._answering = cycle
         if type(self).taskless(cycle.scope["path"]):
             Driver(cycle.run(app), self.tasks, self.loop)
         else:

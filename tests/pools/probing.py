@@ -41,6 +41,9 @@ class Stream:
     def on_data(self, _data: bytes) -> None:
         self.first_byte.set()
 
+    def on_chunks(self, _data: bytes) -> bool:
+        return False
+
     def on_end(self) -> None:
         self.ended = True
         self.over.set()

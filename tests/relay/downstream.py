@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gateway.relay.client import Client, Message
+from tests.support.wire import unchunk
 
 
 class Downstream:
@@ -18,6 +19,8 @@ class Downstream:
         self.aborted = False
         self.messages: list[Message] = []
         self.failure: Exception | None = None  # raised by the next `send` in place of sending
+        self.takes_chunks = True
+        self.passed_by = 0  # reads that were written without `send`
         self._sending = False
         self._parts = list(parts)
         self._more = not parts
@@ -95,6 +98,14 @@ class Downstream:
         self._writable.set()
         if self.on_lost is not None:
             self.on_lost()
+
+    def write_chunks(self, data: bytes) -> bool:
+        assert not self._sending, "chunks before the last message was sent"
+        if not self.takes_chunks or self.stalled or self.lost:
+            return False
+        self.messages.append({"type": "http.response.body", "body": unchunk(data), "more_body": True})
+        self.passed_by += 1
+        return True
 
     def abort(self) -> None:
         self.aborted = True

@@ -5,14 +5,17 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
+from gateway.relay.chunks import whole_events
 from gateway.relay.engine import EngineConnection, EngineError, Headers
+from tests.support.wire import unchunk
 
 
 class Taken:
     """A sink that holds what came and that it came in order."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, takes_chunks: bool = False) -> None:
         self.status = 0
+        self._takes_chunks = takes_chunks
         self.headers: Headers = []
         self.reads: list[bytes] = []
         self.ended = False
@@ -35,6 +38,14 @@ class Taken:
         assert data
         assert not self.over
         self.reads.append(data)
+
+    def on_chunks(self, data: bytes) -> bool:
+        assert self.status
+        assert not self.over
+        if not self._takes_chunks or not whole_events(data):
+            return False
+        self.reads.append(unchunk(data))
+        return True
 
     def on_end(self) -> None:
         assert self.status
@@ -78,9 +89,9 @@ class Wire(asyncio.Transport):
     def held_back(self) -> int:
         return sum(map(len, self._waiting))
 
-    def request(self) -> Taken:
+    def request(self, *, takes_chunks: bool = False) -> Taken:
         """Send one and return what will take the response."""
-        taken = Taken()
+        taken = Taken(takes_chunks=takes_chunks)
         self.connection.send(b"GET / HTTP/1.1\r\n\r\n", b"", taken)
         return taken
 

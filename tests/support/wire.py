@@ -24,6 +24,18 @@ def chunk(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data) if data else b""
 
 
+def unchunk(data: bytes) -> bytes:
+    """The body that whole chunks carry. Raises ValueError for anything else, the last chunk included."""
+    body = b""
+    while data:
+        size, data = data.split(b"\r\n", 1)
+        length = int(size, 16)
+        if not length or data[length : length + 2] != b"\r\n":
+            raise ValueError(data)
+        body, data = body + data[:length], data[length + 2 :]
+    return body
+
+
 def reply(status: int, body: bytes, headers: Headers = (("content-type", "application/json"),)) -> bytes:
     """A whole response with its Content-Length."""
     return head(status, (*headers, ("content-length", str(len(body))))) + body
