@@ -135,6 +135,28 @@ CASES: dict[str, Values] = {
     "nothing optional": _nothing_optional(),
     "static only": _static_only(),
     "vllm": _vllm(),
+def _bundled_redis() -> Values:
+    return example("small") | {
+        "redis": {"bundled": {"enabled": True}, "passwordSecret": {"name": "redis-password"}},
+        "networkPolicy": {"egress": {"enabled": True}},
+    }
+
+
+def _sentinels() -> Values:
+    urls = ["rediss://s0.redis", "rediss://s1.redis:26380"]
+    user = {"username": "spillway", "sentinel_username": "watcher"}
+    return example("byo-engines") | {
+        "config": {"redis": {"mode": "sentinel", "service": "mymaster", "urls": urls, **user}},
+        "redis": {
+            "passwordSecret": {"name": "redis-password"},
+            "sentinelPasswordSecret": {"name": "sentinel-password", "key": "s"},
+            "caSecret": {"name": "redis-ca", "key": "authority.pem"},
+        },
+        "gateway": {"autoscaling": {"enabled": True, "maxReplicas": 5}},
+        "networkPolicy": {"egress": {"enabled": True}},
+    }
+
+
     "several models": _several_models(),
     "pinned arm": _pinned_arm(),
     "tls": _tls(),
@@ -142,3 +164,5 @@ CASES: dict[str, Values] = {
 
 STARTING = {name: values for name, values in CASES.items() if any("engine" in it for it in values["models"])}
 """Those in which the chart starts engines."""
+    "bundled Redis": _bundled_redis(),
+    "Sentinels": _sentinels(),

@@ -1,6 +1,7 @@
 """Runs helm on the chart, and looks at what it renders."""
 
 import functools
+import json
 import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -70,7 +71,8 @@ def render(values: Values | None = None, *, chart: Path = CHART, flags: Sequence
     Raises:
         HelmError: it refuses them.
     """
-    return _render(yaml.safe_dump(values or {}), chart, tuple(flags))
+    # As JSON: helm reads the YAML of another version than Python writes, with other words that are numbers.
+    return _render(json.dumps(values or {}), chart, tuple(flags))
 
 
 @functools.cache

@@ -3,32 +3,19 @@
 from pathlib import Path
 
 import pytest
-import trustme
 
 from gateway.config import Config, Loaded, load_config
 from gateway.config.schema import PoolConfig, ThresholdPolicy
 from tests.chart.cases import CASES
+from tests.chart.container import SECRET, laid_out
 from tests.chart.helm import NAMESPACE, Object, Rendered, Values, container, example, gateway_file, render, small
 
 EACH = pytest.mark.parametrize("values", list(CASES.values()), ids=list(CASES))
-SECRET = "sk-from-a-secret"
 
 
 def load(rendered: Rendered, folder: Path) -> Loaded:
-    """Load the file as the container would: with its environment, and its Secrets in `folder`."""
-    keys, certificates = folder / "keys", folder / "tls"
-    keys.mkdir(exist_ok=True)
-    certificates.mkdir(exist_ok=True)
-    (keys / "keys").write_text(f"{SECRET}\n")
-    issued = trustme.CA().issue_cert("spillway.llm")
-    issued.private_key_pem.write_to_path(certificates / "tls.key")
-    for pem in issued.cert_chain_pems:
-        pem.write_to_path(certificates / "tls.crt", append=True)
-    text = gateway_file(rendered)
-    file = folder / "spillway.yaml"
-    file.write_text(text.replace("/etc/spillway-keys", str(keys)).replace("/etc/spillway-tls", str(certificates)))
-    env = {it["name"]: it.get("value", SECRET) for it in _gateway(rendered).get("env", [])}
-    return load_config(file, env)
+    """Load the file as the container would."""
+    return load_config(*laid_out(rendered, folder))
 
 
 def _gateway(rendered: Rendered) -> Object:

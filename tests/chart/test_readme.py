@@ -62,6 +62,14 @@ def test_commands_of_the_pages_render(command: str) -> None:
     assert "kind: Deployment" in run("template", *replaced)
 
 
+def test_values_of_the_page_render() -> None:
+    blocks = re.findall(r"(?:^ {4}(?:config:\n| {2}.*\n|redis:\n))+", PAGE.read_text(), re.MULTILINE)
+    [shown] = [yaml.safe_load(block) for block in blocks if "config:" in block]
+    rendered = run("template", "rel", str(CHART), values=yaml.safe_dump(example("small") | shown))
+    assert "mode: sentinel" in rendered
+    assert "name: redis-ca" in rendered
+
+
 def test_deployments_that_the_page_names_exist() -> None:
     named = set(re.findall(r"deployment/([\w-]+)", PAGE.read_text()))
     k2 = str(CHART / "examples" / "k2-eagle3.yaml")
@@ -95,9 +103,13 @@ def test_the_notes_tell_the_next_three_commands() -> None:
 def test_the_notes_tell_what_to_mind() -> None:
     text = notes(CASES["everything"])
     assert "engines.rollout is baseline" in text
-    assert "There is more than one gateway." in text
+    assert "WARNING: there is more than one gateway, and no Redis." in text
     assert "authorization: Bearer" in text
     assert "set auth.keysSecret.name" not in text
     text = notes(CASES["tls"])
     assert "curl -k -N https://localhost:8080" in text
     assert "which can take 15 minutes" not in text
+    text = notes(CASES["bundled Redis"])
+    assert "WARNING" not in text
+    assert "It is one pod, for trials" in text
+    assert "WARNING" not in notes(CASES["Sentinels"])

@@ -94,7 +94,7 @@ def test_ports_that_are_named_exist(values: Values) -> None:
         [container] = deployment["spec"]["template"]["spec"]["containers"]
         ports = {port["name"] for port in container["ports"]}
         probes = [container[name] for name in ("startupProbe", "readinessProbe", "livenessProbe")]
-        assert {probe["httpGet"]["port"] for probe in probes} <= ports
+        assert {probe["httpGet"]["port"] for probe in probes if "httpGet" in probe} <= ports
         component = deployment["metadata"]["labels"]["app.kubernetes.io/component"]
         for service in rendered.of_kind("Service", component):
             assert {port["targetPort"] for port in service["spec"]["ports"]} <= ports

@@ -7,6 +7,7 @@ also has `started`, whether the chart starts its engines, and then `fullname`.
 {{- $defaults := .Values.modelDefaults }}
 {{- $models := list }}
 {{- $slugs := dict }}
+{{- include "spillway.checkNames" (dict "models" .Values.models) }}
 {{- range $model := .Values.models }}
 {{- $slug := regexReplaceAll "[^a-z0-9]+" ($model.name | lower) "-" | trimAll "-" }}
 {{- if gt (len $slug) 40 }}
@@ -21,6 +22,7 @@ also has `started`, whether the chart starts its engines, and then `fullname`.
 {{- range $role, $given := $model.pools }}
 {{- $pool := mergeOverwrite (deepCopy $defaults.pool) (deepCopy ($given | default dict)) }}
 {{- $_ := set $pool "started" (not $pool.discovery) }}
+{{- include "spillway.checkPool" (dict "where" (printf "models, %s, %s pool" $model.name $role) "pool" $pool) }}
 {{- if $pool.started }}
 {{- include "spillway.checkProfile" (dict "root" $root "model" $model "role" $role "engine" $engine "pool" $pool) }}
 {{- $_ := set $pool "fullname" (include "spillway.poolName" (dict "root" $root "slug" $slug "role" $role)) }}
