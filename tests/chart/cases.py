@@ -129,12 +129,6 @@ def _tls() -> Values:
     return example("byo-engines") | {"tls": {"secretName": "cert"}, "ingress": ingress, **_SECRET_KEYS}
 
 
-CASES: dict[str, Values] = {
-    **{path.stem: example(path.stem) for path in EXAMPLES},
-    "everything": _everything(),
-    "nothing optional": _nothing_optional(),
-    "static only": _static_only(),
-    "vllm": _vllm(),
 def _bundled_redis() -> Values:
     return example("small") | {
         "redis": {"bundled": {"enabled": True}, "passwordSecret": {"name": "redis-password"}},
@@ -157,12 +151,18 @@ def _sentinels() -> Values:
     }
 
 
+CASES: dict[str, Values] = {
+    **{path.stem: example(path.stem) for path in EXAMPLES},
+    "everything": _everything(),
+    "nothing optional": _nothing_optional(),
+    "static only": _static_only(),
+    "vllm": _vllm(),
     "several models": _several_models(),
     "pinned arm": _pinned_arm(),
     "tls": _tls(),
+    "bundled Redis": _bundled_redis(),
+    "Sentinels": _sentinels(),
 }
 
 STARTING = {name: values for name, values in CASES.items() if any("engine" in it for it in values["models"])}
 """Those in which the chart starts engines."""
-    "bundled Redis": _bundled_redis(),
-    "Sentinels": _sentinels(),
