@@ -42,10 +42,12 @@ class Gateway:
         self._listening: list[Server] = []
         self._second_signal = asyncio.Event()
         self._stop = asyncio.Event()
-        self._writer = LineWriter(sys.stdout.fileno(), asyncio.get_running_loop().call_later)
+        call_later = asyncio.get_running_loop().call_later
+        self._writer = LineWriter(sys.stdout.fileno(), call_later)
         self.metrics = Metrics()
         self._settings = Settings(config.limits, Keys(loaded.client_keys))
-        self._telemetry = Telemetry(self.metrics, clock, self._writer if config.log.access else None)
+        access_log = self._writer if config.log.access else None
+        self._telemetry = Telemetry(self.metrics, clock, access_log, call_later)
         self._watchdog = Watchdog(config.limits)
         self._budget = RetryBudget(config.retries)
         connections = Connections(clock)
@@ -76,6 +78,7 @@ class Gateway:
             await self._run(self._servers(), path, load)
         finally:
             await self._supervisor.close()
+            self._telemetry.settle()
             self._writer.close()
 
     async def _run(self, servers: list[Server], path: Path, load: Callable[[], Loaded]) -> None:

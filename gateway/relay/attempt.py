@@ -103,10 +103,12 @@ class Attempt:
         headers = downstream_headers(exchange.headers, keep_length=keep_length) + extra_headers
         try:
             client.started = True
-            await client.send({"type": "http.response.start", "status": exchange.status, "headers": headers})
-            whole = await exchange.deliver()
-            if client.gone and not whole:
-                raise ClientGoneError
+            whole = self._respond(exchange, headers)
+            if not whole:
+                await client.send({"type": "http.response.start", "status": exchange.status, "headers": headers})
+                whole = await exchange.deliver()
+                if client.gone and not whole:
+                    raise ClientGoneError
         finally:
             self._count(exchange)
         if whole:
@@ -116,6 +118,14 @@ class Attempt:
         assert exchange.error is not None
         await self._tell_broken(exchange, exchange.error, call.endpoint.error_style)
         return exchange.error
+
+    def _respond(self, exchange: Exchange, headers: list[tuple[bytes, bytes]]) -> bool:
+        """Pass a whole answer on in one step; whether that was possible."""
+        body, client = exchange.whole(), self._call.client
+        if body is None or client.gone or not client.respond(exchange.status, headers, body):
+            return False
+        client.unwatch()
+        return True
 
     def close(self) -> None:
         """Close the engine's connection if the exchange is not over, so that the engine aborts. Idempotent."""

@@ -24,6 +24,14 @@ class Connection(Protocol):
     lost: bool
     on_lost: Callable[[], None] | None
 
+    def whole_body(self) -> bytes | None:
+        """The request's body, if all of it has come; None: use ASGI's `receive`."""
+        ...
+
+    def respond(self, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> bool:
+        """Send a whole response. False: nothing sent, use ASGI's `send`."""
+        ...
+
     def write_chunks(self, data: bytes) -> bool:
         """Write whole chunks of a chunked response's body as they are. False: nothing written, use ASGI's `send`."""
         ...
@@ -43,17 +51,29 @@ class Client:
     `started`: the head of a response has gone out.
     """
 
-    __slots__ = ("_connection", "_receive", "gone", "send", "started", "waker", "write_chunks")
+    __slots__ = ("_connection", "_receive", "gone", "respond", "send", "started", "waker", "write_chunks")
 
     def __init__(self, scope: Message, receive: Receive, send: Send) -> None:
         """`receive` and `send` are ASGI's; `connection` is `gateway.server`'s extension of it."""
         self._receive = receive
         self._connection: Connection = scope["extensions"]["spillway.connection"]
         self.send = send
+        self.respond = self._connection.respond
         self.write_chunks = self._connection.write_chunks
         self.waker = Waker(self._connection.loop)
         self.gone = False
         self.started = False
+
+    def whole_body(self, limits: Limits) -> bytes | None:
+        """The body if all of it has come; None: wait for `body`.
+
+        Raises:
+            ApiError: 413 over `limits.body_bytes`.
+        """
+        body = self._connection.whole_body()
+        if body is not None and len(body) > limits.body_bytes:
+            raise _too_large(limits)
+        return body
 
     async def body(self, declared: bytes | None, limits: Limits) -> bytes:
         """Read the whole body.

@@ -130,6 +130,13 @@ class Exchange:
 
     # Delivery
 
+    def whole(self) -> bytes | None:
+        """The body, if it is no stream and all of it has come: to be sent in one step, in place of `deliver`."""
+        if not self.ended or self.stream is not None:
+            return None
+        self._tail = self._pending[0] if len(self._pending) == 1 else b"".join(self._pending)
+        return self._tail
+
     async def deliver(self) -> bool:
         """Pass the body on until its end; the head has been sent. False: the engine broke off or the client left."""
         client, send = self.client, self.client.send

@@ -99,7 +99,9 @@ class Relay:
         settings, content_type = self._settings, headers.get(b"content-type", b"")
         settings.keys.check(headers)
         check_type(scope["path"], endpoint, content_type)
-        body = await client.body(headers.get(b"content-length"), settings.limits)
+        body = client.whole_body(settings.limits)
+        if body is None:
+            body = await client.body(headers.get(b"content-length"), settings.limits)
         read = self._clock()
         traits = read_traits(endpoint, content_type, body)
         model = find_model(self._models, traits, scope, headers)

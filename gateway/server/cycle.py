@@ -141,6 +141,23 @@ class Cycle:
         body, self.body = self.body, b""
         return {"type": "http.request", "body": body, "more_body": self.more_body}
 
+    def whole_body(self) -> bytes | None:
+        """The request's body, if all of it has come and nobody has left: as `receive` would give it in one message."""
+        if self.more_body or self._connection.lost or self.response_complete:
+            return None
+        body, self.body = self.body, b""
+        self._news = self._expects_100 = False
+        return body
+
+    def respond(self, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> bool:
+        """Send a whole response, as `send` would in two messages. False: not now, nothing sent."""
+        connection = self._connection
+        if connection.flow.write_paused or connection.lost or self._started:
+            return False
+        self._start(status, headers)
+        self._write(body, more=False)
+        return True
+
     async def send(self, message: Message) -> None:
         """See ASGI. Header names are in lower case; what a header holds is the application's to check."""
         connection = self._connection

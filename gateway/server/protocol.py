@@ -25,7 +25,7 @@ class BoundedProtocol(HttpToolsProtocol):
     """One client connection. `limits`, `refused` and `taskless` are set on a subclass by `bounded_protocol`.
 
     The application finds it as the ASGI extension `spillway.connection`: it may read `lost`, set `on_lost` and call
-    `write_chunks` and `abort`.
+    `abort`; and, for the common case at less cost than ASGI's messages, `whole_body`, `respond` and `write_chunks`.
     """
 
     limits: Callable[[], Limits]
@@ -43,6 +43,14 @@ class BoundedProtocol(HttpToolsProtocol):
         self.lost = False
         self.on_lost: Callable[[], None] | None = None
         self._answering: Cycle | None = None
+
+    def whole_body(self) -> bytes | None:
+        """The body of the request being answered, if all of it has come; None: use ASGI's `receive`."""
+        return self._answering.whole_body() if self._answering is not None else None
+
+    def respond(self, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> bool:
+        """Send a whole response. False: nothing sent, use ASGI's `send`."""
+        return self._answering is not None and self._answering.respond(status, headers, body)
 
     def write_chunks(self, data: bytes) -> bool:
         """Write whole chunks of the response's body as they are. False: nothing written, as it can't take them now."""

@@ -15,9 +15,9 @@ _FLUSH_SECONDS = 0.2
 _BUFFERED_LINES = 20_000
 
 
-def timestamp() -> str:
-    """Now, as RFC 3339 in UTC with milliseconds."""
-    now = time.time()
+def timestamp(ago: float = 0.0) -> str:
+    """The time `ago` seconds before now, as RFC 3339 in UTC with milliseconds."""
+    now = time.time() - ago
     second = int(now)
     return f"{_date_and_time(second)}.{int((now - second) * 1000):03d}Z"
 

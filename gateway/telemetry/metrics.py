@@ -26,6 +26,9 @@ class Metrics:
     def __init__(self) -> None:
         """Register them all."""
         self.registry = registry = CollectorRegistry()
+        # What is counted some at a time is counted to the end first: collectors are asked in this order.
+        self.before_collect: Callable[[], None] = lambda: None
+        registry.register(_Settling(lambda: self.before_collect()))
         ProcessCollector(registry=registry)
         PlatformCollector(registry=registry)
         where = ("model", "pool")
@@ -117,6 +120,17 @@ class Metrics:
         self.config_valid.set(1)
         build = Gauge("spillway_build_info", "Always 1; the version is a label.", ("version",), registry=registry)
         build.labels(__version__).set(1)
+
+
+class _Settling(Collector):
+    """Has no metrics: being asked for them is its use."""
+
+    def __init__(self, settle: Callable[[], None]) -> None:
+        self._settle = settle
+
+    def collect(self) -> Iterator[Metric]:
+        self._settle()
+        return iter(())
 
 
 class LoadCollector(Collector):

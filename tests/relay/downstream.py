@@ -9,7 +9,12 @@ from tests.support.wire import unchunk
 
 
 class Downstream:
-    """Also the connection below it. While `stalled`, `send` waits, as uvicorn's does with a full socket."""
+    """Also the connection below it. While `stalled`, `send` waits, as uvicorn's does with a full socket.
+
+    `takes_whole`: it does in one step what can be done so (bodies that are whole), rather than in ASGI's messages.
+    """
+
+    takes_whole = True
 
     def __init__(self, *parts: bytes) -> None:
         """`parts` of the request's body, as `receive` gives them."""
@@ -98,6 +103,18 @@ class Downstream:
         self._writable.set()
         if self.on_lost is not None:
             self.on_lost()
+
+    def whole_body(self) -> bytes | None:
+        if not self.takes_whole or self._more or len(self._parts) > 1 or self.lost:
+            return None
+        return self._parts.pop() if self._parts else b""
+
+    def respond(self, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> bool:
+        if not self.takes_whole or self.stalled or self.lost or self.messages or self.failure:
+            return False
+        self.messages.append({"type": "http.response.start", "status": status, "headers": headers})
+        self.messages.append({"type": "http.response.body", "body": body, "more_body": False})
+        return True
 
     def write_chunks(self, data: bytes) -> bool:
         assert not self._sending, "chunks before the last message was sent"

@@ -45,7 +45,7 @@ class Site:
             models,
             self.settings,
             self.connections,
-            Telemetry(self.metrics, time.monotonic, self._writer),
+            Telemetry(self.metrics, time.monotonic, self._writer, lambda _seconds, _call: None),
             Watchdog(self.settings.limits),
             self.budget,
             self.suspects.append,
@@ -78,6 +78,7 @@ class Site:
         """Nothing is in flight any more; returns all that was logged."""
         assert self.model.inflight == len(self.model.queue) == 0
         self.connections.close()
+        self.metrics.before_collect()
         self._writer.close()
         os.close(self._writing)
         with os.fdopen(self._reading, "rb") as reading:

@@ -14,6 +14,8 @@ from tests.support.exchange import Gate
 from tests.support.threads import EngineThread
 from tests.support.wire import CHUNKED, SSE_HEADERS, chat_events, chunk, head, json_reply
 
+pytestmark = pytest.mark.usefixtures("whole")
+
 OK = json_reply(200, {"usage": {"prompt_tokens": 7, "completion_tokens": 3}})
 
 

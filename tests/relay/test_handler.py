@@ -15,6 +15,8 @@ from tests.support.exchange import Gate
 from tests.support.threads import EngineThread
 from tests.support.wire import chat_events, json_reply
 
+pytestmark = pytest.mark.usefixtures("whole")
+
 OK = play(json_reply(200, {"usage": {"prompt_tokens": 7, "completion_tokens": 3}}))
 MARK = "marmalade"
 

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -38,14 +38,20 @@ class Site:
     def __init__(self) -> None:
         self.reading, writing = os.pipe()
         self.clock = Clock()
+        self.due: list[Callable[[], None]] = []
         self.writer = LineWriter(writing, lambda _seconds, _call: None)
         self.metrics = Metrics()
-        self.telemetry = Telemetry(self.metrics, self.clock, self.writer)
+        self.telemetry = Telemetry(self.metrics, self.clock, self.writer, self.call_later)
+
+    def call_later(self, seconds: float, call: Callable[[], None]) -> None:
+        assert 0 < seconds < 1
+        self.due.append(call)
 
     def finish(self, **fields: Any) -> dict[str, Any]:
         """A request that took two seconds ends; returns its line."""
         record = Record(**{"id": "r", "path": "/v1/x", "started": self.clock.now - 2, **fields})
         self.telemetry.finish(record)
+        self.telemetry.settle()
         self.writer.flush()
         line = os.read(self.reading, 65536)
         assert line.count(b"\n") == 1
