@@ -18,6 +18,8 @@ RUN --mount=type=secret,id=pip.conf,target=/etc/pip.conf \
       --require-hashes --only-binary :all: -r requirements-image.lock
 COPY pyproject.toml README.md LICENSE ./
 COPY gateway gateway
+COPY engine-images/spillway_engine engine-images/spillway_engine
+COPY engine-images/profiles engine-images/profiles
 # kubernetes.aio is the same client for asyncio, which nothing here imports: a third of all there is.
 # Compiled here, since nothing can be written later; for good, since the sources do not change.
 RUN /build/bin/hatchling build -t wheel -d /wheel \

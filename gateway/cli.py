@@ -1,4 +1,4 @@
-"""The command line: spillway serve | check-config | demo."""
+"""The command line: spillway serve | check-config | demo | engine."""
 
 import argparse
 import asyncio
@@ -44,6 +44,11 @@ def _parser() -> argparse.ArgumentParser:
     show = commands.add_parser("demo", help="run the gateway over two real local engines and show what it does")
     demo.add_arguments(show)
     show.set_defaults(run=demo.run)
+
+    import spillway_engine.cli
+
+    engine = commands.add_parser("engine", help="launch profiles of engines: render, check and compare them")
+    spillway_engine.cli.add_arguments(engine)
     return parser
 
 
