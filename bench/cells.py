@@ -7,6 +7,7 @@ DISTURBED_CORES = 0.15  # more than the system's own chores use
 HEADS = (
     "proxy",
     "CPU per request (µs)",
+    "the same, light load",
     "CPU per event (µs)",
     "requests/s, at most",
     "p50 (ms)",
@@ -30,7 +31,8 @@ def cells(row: Row) -> tuple[str, ...]:
     """A row under HEADS."""
     return (
         row.name,
-        _spread(row.request_us, 0),
+        _spread(row.busy_us, 0),
+        _spread(row.light_us, 0),
         _spread(row.event_us, 1),
         _spread(row.peak_rate, 0),
         f"{row.p50_ms.median:.2f}",

@@ -10,6 +10,7 @@ ROOT = BENCH.parent
 BUILD = BENCH / "build"
 VENV = Path(sys.executable).parent
 PEERS = ROOT / ".venv-bench" / "bin"
+OPTIMISED = ROOT / ".venv-bench-python" / "bin" / "python"
 
 
 class SetupError(Exception):

@@ -39,7 +39,7 @@ def draw(results: Results, path: Path) -> None:
     figure, axes = plt.subplots(1, panels, figsize=(4.6 * panels, 3.2), layout="constrained")
     rows = results.rows.values()
     _bars(axes[0], "CPU per relayed event (µs)", {row.name: row.event_us for row in rows if row.event_us})
-    _bars(axes[1], "CPU per request (µs)", {row.name: row.request_us for row in rows if row.request_us})
+    _bars(axes[1], "CPU per request (µs)", {row.name: row.busy_us for row in rows if row.busy_us})
     if results.memory:
         streams, mib = zip(*results.memory.points, strict=True)
         axes[2].plot(streams, mib, marker="o", color=OURS)

@@ -38,7 +38,12 @@ def event(row: Row) -> Stat | None:
 
 def request(row: Row) -> Stat | None:
     """CPU per non-streamed request."""
-    return row.request_us
+    return row.busy_us
+
+
+def light_request(row: Row) -> Stat | None:
+    """The same under the light load."""
+    return row.light_us
 
 
 def _at_most(results: Results, text: str, other: str, of: Callable[[Row], Stat | None], limit: float) -> Verdict:
@@ -69,6 +74,7 @@ def verdicts(results: Results) -> list[Verdict]:
         _at_most(results, "CPU per event no more than Envoy", "envoy", event, 1.0),
         _at_most(results, "CPU per event no more than vllm-router", "vllm-router", event, 1.0),
         _at_most(results, "CPU per request no more than vllm-router", "vllm-router", request, 1.0),
+        _at_most(results, "the same under a light load", "vllm-router", light_request, 1.0),
         _memory_flat(results),
         _none_failed(results),
     ]

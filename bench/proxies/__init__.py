@@ -11,5 +11,6 @@ ALL = {
         vllm_router.TUNED,
         smg.PROXY,
         spillway.PROXY,
+        spillway.IN_VENV,
     )
 }

@@ -1,10 +1,12 @@
 """Spillway itself, with everything on that a deployment has on: two pools, leases, metrics, the access log."""
 
+import subprocess
 from importlib.metadata import version as package_version
+from pathlib import Path
 
 import yaml
 
-from bench.paths import VENV, SetupError
+from bench.paths import OPTIMISED, ROOT, VENV, SetupError
 from bench.proxies.base import Command, Proxy, Site
 
 THRESHOLD = 32  # half of the streams: both pools work
@@ -28,23 +30,33 @@ def _config(site: Site) -> dict[str, object]:
     }
 
 
-def command(site: Site) -> Command:
+def _command(site: Site, python: Path) -> Command:
     """One process; its log goes to a file like every child's."""
-    script = VENV / "spillway"
-    if not script.exists():
-        raise SetupError(f"{script} is missing: run `make install`")
-    return Command((str(script), "serve", "--config", site.write("spillway.yaml", yaml.safe_dump(_config(site)))))
+    if not python.exists():
+        raise SetupError(f"{python} is missing: run `make install` and `bash bench/setup.sh`")
+    configuration = site.write("spillway.yaml", yaml.safe_dump(_config(site)))
+    return Command((str(python), "-m", "gateway.cli", "serve", "--config", configuration), {"PYTHONPATH": str(ROOT)})
 
 
-def version() -> str:
+def _version(python: Path) -> str:
     """Spillway's own, and those of what it stands on."""
-    parts = [f"{name} {package_version(name)}" for name in ("uvicorn", "uvloop", "httptools")]
-    return f"{package_version('spillway')} ({', '.join(parts)})"
+    code = (
+        "import importlib.metadata as m, sys; print(', '.join(f'{n} {m.version(n)}' for n in sys.argv[1:]));"
+        "print(sys.version.split()[0])"
+    )
+    argv = [str(python), "-c", code, "uvicorn", "uvloop", "httptools"]
+    parts, version = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.splitlines()
+    return f"{package_version('spillway')} ({parts}, Python {version})"
 
 
-PROXY = Proxy(
-    "spillway",
-    f"one process; two pools, threshold {THRESHOLD} in spill mode, leases, health probes, metrics and access log on",
-    command,
-    version,
+_SETUP = (
+    f"one process; two pools, threshold {THRESHOLD} in spill mode, leases, health probes, metrics and access log on"
+)
+
+PROXY = Proxy("spillway", _SETUP, lambda site: _command(site, OPTIMISED), lambda: _version(OPTIMISED))
+IN_VENV = Proxy(
+    "spillway-venv",
+    "the same on the interpreter of `.venv`",
+    lambda site: _command(site, VENV / "python"),
+    lambda: _version(VENV / "python"),
 )

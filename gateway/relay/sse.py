@@ -49,11 +49,10 @@ class EventStream:
 
     def passes(self, events: bytes) -> bool:
         """Whether whole events (in chunks or not) may go on as they are. Tell with `passed` if they do."""
-        return (
-            not self._held
-            and self._torn is None
-            and not (self._withhold and _USAGE_KEY in events and _USAGE_OBJECT.search(events))
-        )
+        if self._held or self._torn is not None:
+            return False
+        key = events.find(_USAGE_KEY) if self._withhold else -1
+        return key < 0 or not _USAGE_OBJECT.search(events, key)
 
     def passed(self, events: bytes) -> None:
         """These have gone on."""
