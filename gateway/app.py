@@ -22,7 +22,7 @@ from gateway.relay import Connections, Relay, RetryBudget, Settings, Watchdog, i
 from gateway.relay.client import App, Message, Receive, Send
 from gateway.server import Server, bounded_protocol, listening_socket, make_server
 from gateway.supervisor import Supervisor
-from gateway.telemetry import LineWriter, LoadCollector, Metrics, Telemetry, configure_logging
+from gateway.telemetry import EngineLoadCollector, LineWriter, LoadCollector, Metrics, Telemetry, configure_logging
 
 _log = logging.getLogger("spillway")
 
@@ -51,12 +51,13 @@ class Gateway:
         self._watchdog = Watchdog(config.limits)
         self._budget = RetryBudget(config.retries)
         connections = Connections(clock)
-        self._supervisor = Supervisor(connections, clock, self._count_discovery_error)
+        self._supervisor = Supervisor(connections, clock, self._count_discovery_error, self._count_load_error)
         self.models = Models(self._supervisor, clock)
         self.models.reconfigure(config.models)
         self.metrics.registry.register(
             LoadCollector(self.models.with_requests, lambda: self._writer.dropped, connections.progress)
         )
+        self._engine_load = EngineLoadCollector(self.models.with_requests, self.metrics.registry)
         self._relay = Relay(
             self.models,
             self._settings,
@@ -192,6 +193,9 @@ class Gateway:
 
     def _count_discovery_error(self, pool: Pool, kind: str) -> None:
         self.metrics.discovery_errors.add((pool.model, pool.role, kind))
+
+    def _count_load_error(self, pool: Pool, kind: str) -> None:
+        self._engine_load.errors.add((pool.model, pool.role, kind))
 
     def _reloaded(self, result: ReloadResult) -> None:
         if result.outcome == "refused":

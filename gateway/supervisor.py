@@ -1,4 +1,4 @@
-"""Keeps discovery, a prober for each replica and its connections in step with the pools."""
+"""Keeps discovery, what is asked of each replica, and its connections in step with the pools."""
 
 import asyncio
 import hashlib
@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 
 from gateway.config import Discovery, EngineTls
-from gateway.pools import Pool, Prober, Replica
+from gateway.pools import LoadReaders, Pool, Prober, Replica
 from gateway.pools.discovery import Discoverer
 from gateway.pools.pace import Pace
 from gateway.relay import Connections
@@ -20,13 +20,20 @@ class Supervisor:
     """Has replicas looked for, adopts them as pools gain them, dismisses them once they are idle and gone."""
 
     def __init__(
-        self, connections: Connections, clock: Callable[[], float], count_discovery_error: Callable[[Pool, str], None]
+        self,
+        connections: Connections,
+        clock: Callable[[], float],
+        count_discovery_error: Callable[[Pool, str], None],
+        count_load_error: Callable[[Pool, str], None],
     ) -> None:
-        """`clock` gives monotonic seconds; `count_discovery_error` is told the pool and the kind of each failure."""
+        """`clock` gives monotonic seconds; the others are told the pool and the kind of each failure to find replicas,
+        and to read the load of one.
+        """
         self._connections = connections
         self._clock = clock
         self._pace = Pace(clock)
         self._discoverer = Discoverer(count_discovery_error)
+        self._loads = LoadReaders(self._client, clock, count_load_error)
         self._clients: dict[EngineTls, httpx.AsyncClient] = {}
         self._authorities: dict[EngineTls, bytes] = {}
         self._retired: dict[httpx.AsyncClient, asyncio.Task[None]] = {}
@@ -34,15 +41,20 @@ class Supervisor:
 
     def discover(self, pool: Pool, discovery: Discovery | None) -> None:
         """Look for the pool's replicas as `discovery` says; None: no longer."""
+        # Those that are known have a new configuration now.
+        for replica in pool.replicas.values():
+            self._loads.follow(pool, replica)
         self._discoverer.discover(pool, discovery)
 
     def adopt(self, pool: Pool, replica: Replica) -> None:
-        """Start to probe it."""
+        """Start to probe it, and to read its load if that is configured."""
         prober = Prober(self._client, pool, replica, self._connections, self._clock, self._pace)
         self._probers[replica] = prober, asyncio.create_task(prober.run(), name=f"probe {replica.url}")
+        self._loads.follow(pool, replica)
 
     def dismiss(self, replica: Replica) -> None:
-        """Stop probing it and close its idle connections."""
+        """Stop asking it anything and close its idle connections."""
+        self._loads.forget(replica)
         _, task = self._probers.pop(replica)
         task.cancel()
         self._connections.forget(replica)
@@ -54,8 +66,9 @@ class Supervisor:
             known[0].hurry()
 
     async def close(self) -> None:
-        """Stop all looking and probing."""
+        """Stop all looking and asking."""
         await self._discoverer.close()
+        await self._loads.close()
         probing = [task for _, task in self._probers.values()]
         for task in probing:
             task.cancel()

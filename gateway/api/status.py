@@ -1,9 +1,11 @@
 """GET /status: what the gateway knows of its models, pools and replicas."""
 
+import time
 from typing import Any
 
 from gateway import __version__
 from gateway.models import Model, Models
+from gateway.pools import Replica
 
 
 def describe(models: Models, *, draining: bool) -> dict[str, Any]:
@@ -23,12 +25,15 @@ def _model(model: Model) -> dict[str, Any]:
         "pools": {
             role: {
                 "inflight": pool.inflight,
+                "outside": pool.outside,
                 "limit": model.limit(role),
                 "ready": len(pool.ready),
                 "replicas": [
                     {
                         "url": replica.url,
                         "inflight": replica.inflight,
+                        "outside": replica.outside,
+                        "engine_load": _engine_load(replica),
                         "state": replica.state.value,
                         "error": replica.error,
                     }
@@ -39,3 +44,12 @@ def _model(model: Model) -> dict[str, Any]:
             if pool.config is not None or pool.replicas
         },
     }
+
+
+def _engine_load(replica: Replica) -> dict[str, Any] | None:
+    """What the engine says it holds, and the age of that in seconds; None where engines are not asked."""
+    load = replica.engine_load
+    if load is None:
+        return None
+    age = None if load.read_at is None else round(time.monotonic() - load.read_at, 1)
+    return {"count": load.count, "age": age, "error": load.error}

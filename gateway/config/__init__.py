@@ -1,6 +1,7 @@
 """The configuration: one YAML file plus environment overrides, validated as a whole and reloaded when it changes."""
 
 from .discovery import Discovery, Kubernetes
+from .engine_load import EngineLoad
 from .errors import ConfigError, Problem, Source
 from .load import Loaded, load_config
 from .redis import Redis, RedisTls
@@ -35,6 +36,7 @@ __all__ = [
     "Discovery",
     "Drain",
     "EngineKind",
+    "EngineLoad",
     "EngineTls",
     "Health",
     "Kubernetes",

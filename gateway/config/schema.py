@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from .discovery import Discovery
+from .engine_load import EngineLoad
 from .redis import Redis
 from .section import Comparison, Contradictions, Section
 from .values import (
@@ -148,6 +149,8 @@ class PoolConfig(Section):
     """Where the replicas are."""
     health: Health = Health()
     """When a replica counts as dead."""
+    engine_load: EngineLoad = EngineLoad()
+    """Whether engines are asked what they hold."""
     tls: EngineTls = EngineTls()
     """How an https engine is trusted."""
 

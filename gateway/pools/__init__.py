@@ -1,8 +1,10 @@
 """Pools, their replicas and their health."""
 
+from gateway.pools.engine_load import EngineLoad
 from gateway.pools.health import Health
+from gateway.pools.load_reader import LoadReaders
 from gateway.pools.pool import Pool, Supervisor
 from gateway.pools.prober import Prober
 from gateway.pools.replica import Replica, State
 
-__all__ = ["Health", "Pool", "Prober", "Replica", "State", "Supervisor"]
+__all__ = ["EngineLoad", "Health", "LoadReaders", "Pool", "Prober", "Replica", "State", "Supervisor"]

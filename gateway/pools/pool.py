@@ -39,6 +39,8 @@ class Pool:
         self.role = role
         self.config: PoolConfig | None = None
         self.inflight = 0
+        # What the ready replicas' engines hold beside all leases, as far as they were asked.
+        self.outside = 0
         self.replicas: dict[str, Replica] = {}
         # When discovery last confirmed the replicas (monotonic seconds); None where there is nothing to confirm.
         self.confirmed_at: float | None = None
@@ -89,24 +91,34 @@ class Pool:
 
     def released(self, replica: Replica) -> None:
         """A lease on this replica has ended."""
+        if replica.engine_load is not None:
+            replica.engine_load.saw(replica.inflight + replica.elsewhere + 1)
         if replica.removed:
             self._forget_if_idle(replica)
+
+    def found_outside(self, replica: Replica, requests: int) -> None:
+        """The replica's engine holds so many requests beside all leases; it counts while the replica is ready."""
+        if replica.state is not State.READY:
+            requests = 0
+        self.outside += requests - replica.outside
+        replica.outside = requests
 
     def load(self, excluded: Collection[Replica] = ()) -> PoolLoad:
         """The pool as a policy sees it; `excluded` replicas have been tried already."""
         ready, config = self._ready, self.config
         if not ready or config is None:
             return PoolLoad(self.inflight, 0, False, False)
+        outside = self.outside
         ceiling, available = config.max_inflight, False
         if not excluded and self.inflight < ceiling * len(ready):
-            return PoolLoad(self.inflight, len(ready), True, True)
+            return PoolLoad(self.inflight, len(ready), True, True, outside)
         for replica in ready:
             if replica in excluded:
                 continue
             available = True
             if replica.inflight < ceiling:
-                return PoolLoad(self.inflight, len(ready), True, True)
-        return PoolLoad(self.inflight, len(ready), available, False)
+                return PoolLoad(self.inflight, len(ready), True, True, outside)
+        return PoolLoad(self.inflight, len(ready), available, False, outside)
 
     def pick(self, affinity: int, excluded: Collection[Replica] = ()) -> Replica:
         """The replica for the next request, in a pool that has room.
@@ -114,8 +126,12 @@ class Pool:
         Raises:
             LookupError: the pool has no ready replica outside `excluded`.
         """
-        ceiling = self.config.max_inflight if self.config else 1
-        replica = balanced(self._ready, affinity, self.inflight, ceiling, excluded)
+        ceiling, total = self.config.max_inflight if self.config else 1, self.inflight
+        if self.outside:
+            # The one with the fewest requests may be full of ours, while another has more of others and room.
+            full = {replica for replica in self._ready if replica.inflight >= ceiling} if total >= ceiling else set()
+            excluded, total, ceiling = {*excluded, *full}, total + self.outside, ceiling + self.outside
+        replica = balanced(self._ready, affinity, total, ceiling, excluded)
         if replica is None:
             raise LookupError(f"{self.model}/{self.role} has no ready replica")
         return replica
@@ -152,6 +168,7 @@ class Pool:
             self._ready.insert(at, replica)
         elif was_ready and not is_ready:
             del self._ready[at]
+            self.found_outside(replica, 0)
         return is_ready != was_ready
 
     def _forget_if_idle(self, replica: Replica) -> None:

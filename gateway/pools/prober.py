@@ -11,6 +11,7 @@ import httpx
 
 from gateway.config import EngineTls
 from gateway.engines import health_path
+from gateway.pools.ask import ask
 from gateway.pools.pace import Pace
 from gateway.pools.pool import Pool
 from gateway.pools.replica import Replica
@@ -150,12 +151,4 @@ class Prober:
         self._models_at = self._clock()
 
     async def _get(self, path: str) -> httpx.Response:
-        replica = self._replica
-        headers = {"authorization": f"Bearer {replica.config.api_key}"} if replica.config.api_key else {}
-        client, seconds = self._client(replica.config.tls), replica.health.settings.timeout
-        try:
-            # httpx's limit is on each read: an answer that trickles in would never end.
-            async with asyncio.timeout(2 * seconds):
-                return await client.get(replica.url + path, headers=headers, timeout=seconds)
-        except TimeoutError as error:
-            raise httpx.ReadTimeout(f"no whole answer within {2 * seconds:g} s") from error
+        return await ask(self._client(self._replica.config.tls), self._replica, path)

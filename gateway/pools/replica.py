@@ -4,6 +4,7 @@ from enum import StrEnum
 from urllib.parse import urlsplit
 
 from gateway.config import PoolConfig
+from gateway.pools.engine_load import EngineLoad
 from gateway.pools.health import Health
 from gateway.routing import digest
 
@@ -17,9 +18,26 @@ class State(StrEnum):
 
 
 class Replica:
-    """A base URL with its in-flight count and health. `inflight` changes through leases only."""
+    """A base URL with its in-flight count and health. `inflight` changes through leases only.
 
-    __slots__ = ("__weakref__", "config", "digest", "engine_models", "health", "inflight", "label", "removed", "url")
+    `outside` counts what its engine holds beside, as far as `engine_load` says; that is None where engines are not
+    asked. `elsewhere` counts what other gateways hold on it, as far as is known.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "config",
+        "digest",
+        "elsewhere",
+        "engine_load",
+        "engine_models",
+        "health",
+        "inflight",
+        "label",
+        "outside",
+        "removed",
+        "url",
+    )
 
     def __init__(self, url: str, config: PoolConfig) -> None:
         """`config` is the pool's; a reload replaces it."""
@@ -29,6 +47,9 @@ class Replica:
         self.config = config
         self.health = Health(config.health)
         self.inflight = 0
+        self.elsewhere = 0
+        self.outside = 0
+        self.engine_load: EngineLoad | None = None
         self.removed = False
         self.engine_models: tuple[dict[str, object], ...] = ()
 

@@ -13,6 +13,11 @@ class Candidate(Protocol):
     def inflight(self) -> int: ...
 
     @property
+    def outside(self) -> int:
+        """Requests that its engine holds beside those."""
+        ...
+
+    @property
     def digest(self) -> int:
         """A number that stays the same for the replica's URL."""
         ...
@@ -26,7 +31,7 @@ EXACT = 64
 
 
 def least_inflight(candidates: Sequence[C], affinity: int, excluded: Collection[C] = ()) -> C | None:
-    """Return the candidate with the fewest in-flight requests, or None if all are excluded.
+    """Return the candidate with the fewest requests, in flight and from outside, or None if all are excluded.
 
     Of equals, the one that wins the rendezvous for `affinity`: the same key meets the same replica for as long as it is
     among the tied, whatever the order of `candidates`.
@@ -34,29 +39,30 @@ def least_inflight(candidates: Sequence[C], affinity: int, excluded: Collection[
     best: C | None = None
     fewest = score = 0
     for candidate in candidates:
-        if best is not None and candidate.inflight > fewest:
+        count = candidate.inflight + candidate.outside
+        if best is not None and count > fewest:
             continue
         if candidate in excluded:
             continue
         rank = ((candidate.digest ^ affinity) * _MIX) & 0xFFFFFFFF
-        if best is None or candidate.inflight < fewest or rank > score:
-            best, fewest, score = candidate, candidate.inflight, rank
+        if best is None or count < fewest or rank > score:
+            best, fewest, score = candidate, count, rank
     return best
 
 
-def balanced(ring: Sequence[C], affinity: int, inflight: int, ceiling: int, excluded: Collection[C] = ()) -> C | None:
-    """Return a candidate with few in-flight requests, at a cost that does not grow with their number; None for none.
+def balanced(ring: Sequence[C], affinity: int, total: int, ceiling: int, excluded: Collection[C] = ()) -> C | None:
+    """Return a candidate with few requests, at a cost that does not grow with their number; None for none.
 
     `ring` is sorted by digest. Up to `EXACT` candidates, this is `least_inflight`. Of more, it is that among the
     neighbours of the affinity's place in the ring, so that a key meets the same few whoever else comes and goes. If
-    none of those is below `ceiling` and at most at the mean of `inflight` over all (rounded up), neighbours of another
+    none of those is below `ceiling` and at most at the mean of `total` over all (rounded up), neighbours of another
     place are asked, and in the end everybody: one below the ceiling is found whenever there is one.
     """
     if len(ring) > EXACT:
-        fair = min(-(-inflight // len(ring)), ceiling - 1)
-        for place in (affinity, affinity + inflight + 1):
+        fair = min(-(-total // len(ring)), ceiling - 1)
+        for place in (affinity, affinity + total + 1):
             best = least_inflight(_neighbours(ring, place), affinity, excluded)
-            if best is not None and best.inflight <= fair:
+            if best is not None and best.inflight + best.outside <= fair:
                 return best
     return least_inflight(ring, affinity, excluded)
 

@@ -38,7 +38,7 @@ def fail_over(load: ModelLoad, role: Role, *, pinned: bool, ceiling: int | None 
         placement = pin(load, role)
         return Choice(role, Reason.FAILOVER) if isinstance(placement, Choice) else placement
     same = load.pool(role)
-    full = ceiling is not None and same is not None and same.inflight >= ceiling
+    full = ceiling is not None and same is not None and same.inflight + same.outside >= ceiling
     for candidate in (other(role), role) if full else (role, other(role)):
         pool = load.pool(candidate)
         if pool and pool.has_room:

@@ -3,8 +3,12 @@
 `spill` looks at the speculative pool's own in-flight, so both pools work under load. `switch` looks at the model's
 total and moves all new requests at once, with hysteresis: right where both pools share hardware. A model with one pool
 is pinned to it.
+
+What engines hold from elsewhere counts like requests of our own. Where the baseline pool is chosen and would not have
+been without it, the reason is `engine_load`.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from gateway.routing.placement import prefer
@@ -12,10 +16,14 @@ from gateway.routing.types import Choice, ModelLoad, Placement, Reason
 
 
 class SwitchState(NamedTuple):
-    """Where `switch` stands. `below_since`: while high, when the total fell below the resume mark (seconds)."""
+    """Where `switch` stands. `below_since`: while high, when the total fell below the resume mark (seconds).
+
+    `alone` is where it would stand by our own requests, if that is not the same.
+    """
 
     high: bool = False
     below_since: float | None = None
+    alone: "SwitchState | None" = None
 
 
 class SwitchSettings(NamedTuple):
@@ -35,9 +43,10 @@ def spill(load: ModelLoad, threshold: int) -> Placement:
     """Place one request by the speculative pool's in-flight before it: of five allowed, the fifth goes there."""
     if load.speculative is None or load.baseline is None:
         return _only_pool(load)
-    if load.speculative.inflight < limit(load, threshold) or not load.speculative.available:
+    ours, ceiling = load.speculative.inflight, limit(load, threshold)
+    if ours + load.speculative.outside < ceiling or not load.speculative.available:
         return prefer(load, "speculative", Reason.UNDER_THRESHOLD)
-    return prefer(load, "baseline", Reason.OVER_THRESHOLD)
+    return prefer(load, "baseline", Reason.ENGINE_LOAD if ours < ceiling else Reason.OVER_THRESHOLD)
 
 
 def switch(load: ModelLoad, state: SwitchState) -> Placement:
@@ -45,7 +54,8 @@ def switch(load: ModelLoad, state: SwitchState) -> Placement:
     if load.speculative is None or load.baseline is None:
         return _only_pool(load)
     if state.high and load.speculative.available:
-        return prefer(load, "baseline", Reason.OVER_THRESHOLD)
+        alone = state.alone is None or state.alone.high
+        return prefer(load, "baseline", Reason.OVER_THRESHOLD if alone else Reason.ENGINE_LOAD)
     return prefer(load, "speculative", Reason.UNDER_THRESHOLD)
 
 
@@ -54,19 +64,40 @@ def arrive(state: SwitchState, load: ModelLoad, settings: SwitchSettings, now: f
 
     With no speculative replica ready there is no limit to compare with, and the state stays.
     """
-    state = settle(state, load, settings, now)
-    ceiling = limit(load, settings.threshold)
-    if not state.high and ceiling and load.inflight >= ceiling:
-        return SwitchState(high=True)
-    return state
+    return _with_and_without(_arrived, state, load, settings, now)
 
 
 def settle(state: SwitchState, load: ModelLoad, settings: SwitchSettings, now: float) -> SwitchState:
     """The state after a change of load: low once the total stayed below the resume mark for `min_dwell`."""
-    ceiling = limit(load, settings.threshold)
+    return _with_and_without(_settled, state, load, settings, now)
+
+
+_Step = Callable[[SwitchState, int, int, SwitchSettings, float], SwitchState]
+
+
+def _with_and_without(
+    step: _Step, state: SwitchState, load: ModelLoad, settings: SwitchSettings, now: float
+) -> SwitchState:
+    """The next state, and beside it what it would be if engines held nothing from elsewhere."""
+    ours, outside, ceiling = load.inflight, load.outside, limit(load, settings.threshold)
+    if not outside and state.alone is None:
+        return step(state, ours, ceiling, settings, now)
+    alone = step(state.alone or state, ours, ceiling, settings, now)
+    state = step(state._replace(alone=None), ours + outside, ceiling, settings, now)
+    return state if state == alone else state._replace(alone=alone)
+
+
+def _arrived(state: SwitchState, total: int, ceiling: int, settings: SwitchSettings, now: float) -> SwitchState:
+    state = _settled(state, total, ceiling, settings, now)
+    if not state.high and ceiling and total >= ceiling:
+        return SwitchState(high=True)
+    return state
+
+
+def _settled(state: SwitchState, total: int, ceiling: int, settings: SwitchSettings, now: float) -> SwitchState:
     if not state.high or not ceiling:
         return state
-    if load.inflight >= settings.resume_below * ceiling:
+    if total >= settings.resume_below * ceiling:
         return SwitchState(high=True)
     since = now if state.below_since is None else state.below_since
     if now - since >= settings.min_dwell:

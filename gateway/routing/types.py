@@ -17,6 +17,7 @@ class Reason(StrEnum):
 
     UNDER_THRESHOLD = "under_threshold"
     OVER_THRESHOLD = "over_threshold"
+    ENGINE_LOAD = "engine_load"
     OVERFLOW = "overflow"
     POOL_DOWN = "pool_down"
     PINNED = "pinned"
@@ -35,13 +36,15 @@ class PoolLoad(NamedTuple):
 
     `inflight` counts every lease of the pool, those on replicas that drain included. `ready` counts the replicas that
     take new requests. `available` says that one of them may take this request (none is left once a retry has tried them
-    all); `has_room` that one of those holds fewer than `max_inflight`.
+    all); `has_room` that one of those holds fewer leases than `max_inflight`. `outside` counts what the ready replicas'
+    engines hold beside the leases, as far as that is known: it weighs in preferences and never takes away room.
     """
 
     inflight: int
     ready: int
     available: bool
     has_room: bool
+    outside: int = 0
 
 
 class ModelLoad(NamedTuple):
@@ -58,6 +61,11 @@ class ModelLoad(NamedTuple):
     def inflight(self) -> int:
         """In-flight requests of the model, over both pools."""
         return sum(pool.inflight for pool in self if pool)
+
+    @property
+    def outside(self) -> int:
+        """What engines hold beside the leases, over both pools."""
+        return sum(pool.outside for pool in self if pool)
 
 
 class Choice(NamedTuple):

@@ -103,6 +103,10 @@ REFUSED: dict[str, tuple[Values, str]] = {
         pool(health={"eject_max_seconds": 0.5}),
         "is 0.5, below health.eject_seconds, which is 1",
     ),
+    "a load that is too old at once": (
+        pool(engine_load={"interval_seconds": 6}),
+        "models, m, baseline pool: engine_load.stale_after_seconds is 10, below twice engine_load.interval_seconds",
+    ),
     "the API's path in a URL": (
         pool(discovery={"static": ["http://a:1", "http://b:1/v1"]}),
         "discovery.static: http://b:1/v1: leave /v1 out at the end: the gateway adds it",
@@ -186,6 +190,7 @@ RENDERED: dict[str, Values] = {
     "an IPv6 gateway": pool() | {"gateway": {"host": "::"}},
     "a host name": pool() | {"gateway": {"host": "localhost"}},
     "health": pool(health={"path": "/up?x=1", "eject_seconds": 60, "interval": 0.5}),
+    "engines' own load": pool(engine_load={"enabled": True, "path": "/m?x=1", "interval_seconds": 5}),
     "numbers": pool(max_inflight=100000)
     | {"config": {"limits": {"body_bytes": 8589934592, "idle_seconds": 1e-3, "connect_seconds": 1e6}}},
     "no drain": pool() | {"config": {"drain": {"delay_seconds": 0, "timeout_seconds": 0}}},

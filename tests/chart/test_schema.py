@@ -19,7 +19,7 @@ VALIDATOR = jsonschema.Draft7Validator(SCHEMA)
 Path = tuple[str, ...]
 
 # Mappings that hold what the operator likes: labels, resources, Kubernetes' own types.
-FREE = {"policy", "discovery", "health", "tls", "limits", "retries", "log", "redis", "requests", "resources"}
+FREE = {"policy", "discovery", "health", "engine_load", "tls", "limits", "retries", "log", "redis", "requests", "resources"}
 
 
 def resolved(node: Object) -> Object:
@@ -121,6 +121,7 @@ def test_helm_refuses_and_says_where(place: tuple[str | int, ...], value: object
     [
         ("policy", [gateway.ThresholdPolicy, gateway.PinnedPolicy]),
         ("health", [gateway.Health]),
+        ("engineLoad", [gateway.EngineLoad]),
         ("limits", [gateway.Limits]),
         ("retries", [gateway.Retries]),
         ("drain", [gateway.Drain]),

@@ -264,6 +264,12 @@ ONE_PROBLEM = {
         5,
         "must not be below eject_seconds, which is 9",
     ),
+    "a load that is too old at once": (
+        pool(f"engine_load: {{interval_seconds: 6}}\n        {STATIC}"),
+        "models[0].pools.speculative.engine_load.stale_after_seconds",
+        5,
+        "must be at least twice interval_seconds, which is 6",
+    ),
     "pinned to a pool that is not there": (
         model(f"policy: {{kind: pinned, pool: speculative}}\n    {POOLS}"),
         "models[0].policy.pool",

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Literal
@@ -13,7 +14,10 @@ MODELS = b'{"object": "list", "data": [{"id": "m", "max_model_len": 4096}, "odd"
 
 
 class Engine:
-    """Probes are answered by `mode`, after `delay` seconds; /stream sends a byte every 5 ms unless `silent`."""
+    """Probes are answered by `mode`, after `delay` seconds; /stream sends a byte every 5 ms unless `silent`.
+
+    `pages` are answered whatever the mode; `asked` counts how often, by path.
+    """
 
     def __init__(self) -> None:
         self.mode: Mode = "ok"
@@ -22,6 +26,8 @@ class Engine:
         self.probes: list[tuple[float, str]] = []  # when, and the path
         self._arrival = asyncio.Event()
         self.models = MODELS
+        self.pages: dict[str, str] = {}
+        self.asked: Counter[str] = Counter()
         self._server: asyncio.Server | None = None
         self.port = 0
 
@@ -55,7 +61,13 @@ class Engine:
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
             head = await reader.readuntil(b"\r\n\r\n")
             path = head.split(b" ", 2)[1].decode()
-            if path == "/stream":
+            self.asked[path] += 1
+            if path in self.pages:
+                page = self.pages[path].encode()
+                writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(page) + page)
+            elif path.startswith(("/metrics", "/v1/loads")):
+                writer.write(b"HTTP/1.1 404 X\r\ncontent-length: 2\r\n\r\nhm")
+            elif path == "/stream":
                 await self._stream(writer)
             elif path == "/v1/models" and self._asks_for_models(path):
                 writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(self.models) + self.models)

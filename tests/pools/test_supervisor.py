@@ -41,7 +41,7 @@ def ca_file(tmp_path: Path) -> Path:
 @asynccontextmanager
 async def supervised(engine: Engine, ca_file: Path) -> AsyncIterator[tuple[Supervisor, Pool]]:
     """A pool of one replica, probed by a supervisor."""
-    supervisor = Supervisor(Connections(time.monotonic), time.monotonic, lambda _pool, _kind: None)
+    supervisor = Supervisor(Connections(time.monotonic), time.monotonic, lambda *_: None, lambda *_: None)
     changed = asyncio.Event()
     pool = Pool("m", "speculative", supervisor, changed.set)
     config = {"discovery": {"static": [engine.url]}, "health": QUICK, "tls": {"ca_file": str(ca_file)}}

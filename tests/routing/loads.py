@@ -32,6 +32,7 @@ class Engine:
     name: str
     digest: int
     inflight: int = 0
+    outside: int = 0
 
 
 @st.composite

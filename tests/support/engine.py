@@ -11,7 +11,7 @@ import httptools
 
 from tests.support.behaviours import Behaviour, answer
 from tests.support.exchange import Exchange, PeerGoneError, Request, reset
-from tests.support.wire import json_reply
+from tests.support.wire import json_reply, reply
 
 HealthMode = Literal["ok", "unready", "hang", "reset"]
 
@@ -20,7 +20,8 @@ class FakeEngine:
     """Answers each request with the next of `script`, or with `respond` when that is empty.
 
     Runs in the loop that starts it; kill, restart and stop may be awaited from any loop, and the plain attributes read
-    and set from any thread. `/health` and `/v1/models` are answered by `health` and `model`, never by the script.
+    and set from any thread. `/health`, `/v1/models` and `/metrics` are answered by `health`, `model` and `metrics`, never
+    by the script.
     """
 
     def __init__(self, respond: Behaviour | None = None, model: str = "fake") -> None:
@@ -29,6 +30,7 @@ class FakeEngine:
         self.health: HealthMode = "ok"
         self.stalled = False  # True: nothing is sent on any connection until it is False again
         self.model = model
+        self.metrics: str | None = None  # the page; None: 404
         self.requests: list[Request] = []
         self.connections_made = 0
         self._connections: set[_Connection] = set()
@@ -202,6 +204,8 @@ class _Connection(asyncio.Protocol):
             return self._health
         if path == "/v1/models":
             return self._models
+        if path == "/metrics":
+            return self._metrics
         self._engine.requests.append(request)
         return self._engine.script.popleft() if self._engine.script else self._engine.respond
 
@@ -215,6 +219,11 @@ class _Connection(asyncio.Protocol):
                 await exchange.hang()
             case "reset":
                 exchange.reset()
+
+    async def _metrics(self, exchange: Exchange) -> None:
+        page = self._engine.metrics
+        status, text = (404, "none here") if page is None else (200, page)
+        await exchange.send(reply(status, text.encode(), (("content-type", "text/plain; version=0.0.4"),)))
 
     async def _models(self, exchange: Exchange) -> None:
         model = {"id": self._engine.model, "object": "model", "created": 1, "owned_by": "fake"}

@@ -23,6 +23,13 @@
 {{- if lt $longest $first }}
 {{- fail (printf "%s: health.eject_max_seconds is %v, below health.eject_seconds, which is %v: raise it, or lower that" $where $longest $first) }}
 {{- end }}
+{{- $load := .pool.engine_load }}
+{{- /* 2 and 10 are the gateway's own defaults. */}}
+{{- $pause := $load.interval_seconds | default 2 | float64 }}
+{{- $stale := $load.stale_after_seconds | default 10 | float64 }}
+{{- if lt $stale (mulf 2 $pause) }}
+{{- fail (printf "%s: engine_load.stale_after_seconds is %v, below twice engine_load.interval_seconds, which is %v: raise it, or lower that" $where $stale $pause) }}
+{{- end }}
 {{- $discovery := .pool.discovery }}
 {{- if and (hasKey $discovery "static") (hasKey $discovery "kubernetes") }}
 {{- fail (printf "%s: discovery has static and kubernetes, one of them perhaps from modelDefaults.pool: keep one" $where) }}

@@ -26,6 +26,7 @@ ENGINE_KEY_{{ .index }}_{{ .role | upper }}
 {{- $_ := set $entry "api_key" (printf "${%s}" (include "spillway.keyVariable" (dict "index" $index "role" $role))) }}
 {{- end }}
 {{- if $pool.health }}{{ $_ := set $entry "health" $pool.health }}{{ end }}
+{{- if $pool.engine_load }}{{ $_ := set $entry "engine_load" $pool.engine_load }}{{ end }}
 {{- if $pool.tls }}{{ $_ := set $entry "tls" $pool.tls }}{{ end }}
 {{- $_ := set $pools $role $entry }}
 {{- end }}
