@@ -77,6 +77,6 @@ dist: venv ## wheel and source archive, in dist/
 
 .PHONY: clean
 clean: ## remove what these targets made; the demo's model in ~/.cache/spillway stays
-	rm -rf $(VENV) .venv-bench .venv-bench-python dist bench/build tests/clients/node/node_modules
+	rm -rf $(VENV) .venv-bench .venv-bench-python dist bench/build tests/clients/node/node_modules tests/monitoring/schema/node_modules
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find gateway tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -222,7 +222,7 @@ def _link() -> Json:
         "targetBlank": False,
         "icon": "external link",
         "tooltip": "",
-        "url": None,
+        "url": "",
     }
 
 
@@ -238,7 +238,6 @@ def _models(query: str) -> Json:
         "datasource": _SOURCE,
         "query": {"query": query, "refId": "models"},
         "refresh": 2,
-        "sort": 1,
         "includeAll": True,
         "allValue": ".*",
         "multi": True,

@@ -1,15 +1,13 @@
 #!/usr/bin/env bash
-# Installs what the tests need beside Python: tools for container images, the packages of the tests with the official npm
-# client, and into .venv Node.js itself, where the machine has none that is recent enough. Does nothing when nothing has
-# changed.
+# Installs what the tests need beside Python: tools for container images, redis-server, Prometheus and Chromium, the npm
+# packages of the tests that have some, and into .venv Node.js itself, where the machine has none that is recent enough. Does
+# nothing when nothing has changed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/common.sh
 . scripts/common.sh
 
-NODE_TESTS=tests/clients/node
-STAMP=$NODE_TESTS/node_modules/.installed
-INPUTS=("$NODE_TESTS/package.json" "$NODE_TESTS/package-lock.json")
+NODE_TESTS=(tests/clients/node tests/monitoring/schema)
 PATH="$PWD/.venv/bin:$PATH"
 
 suitable_node() { have npm && node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' >/dev/null 2>&1; }
@@ -21,11 +19,25 @@ if ! have redis-server; then
   apt_install redis-server
 fi
 
+if ! { have prometheus && have promtool; }; then
+  can_install || fail "the tests of metrics and alerts need prometheus and promtool: as root, install the package prometheus."
+  apt_install prometheus
+fi
+
+if ! { have chromium || have google-chrome; }; then
+  can_install || fail "the tests of the live page need Chromium: as root, install the package chromium."
+  apt_install chromium
+fi
+
 if ! suitable_node; then
   say "Installing Node.js into .venv (requirements-node.lock, 61 MB)"
   .venv/bin/python -m pip install --disable-pip-version-check --quiet --require-hashes -r requirements-node.lock
 fi
-up_to_date "$STAMP" "${INPUTS[@]}" && exit 0
-say "Installing the npm client's packages ($NODE_TESTS)"
-npm ci --prefix "$NODE_TESTS" --no-audit --no-fund --loglevel=error
-fingerprint "${INPUTS[@]}" >"$STAMP"
+for folder in "${NODE_TESTS[@]}"; do
+  stamp=$folder/node_modules/.installed
+  inputs=("$folder/package.json" "$folder/package-lock.json")
+  up_to_date "$stamp" "${inputs[@]}" && continue
+  say "Installing npm packages ($folder)"
+  npm ci --prefix "$folder" --no-audit --no-fund --loglevel=error
+  fingerprint "${inputs[@]}" >"$stamp"
+done

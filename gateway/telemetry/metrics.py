@@ -12,6 +12,7 @@ from prometheus_client.registry import Collector
 from gateway import __version__
 from gateway.models import Model
 from gateway.pools import Replica
+from gateway.telemetry.streams import StreamTable
 from gateway.telemetry.tables import CounterTable, HistogramTable
 
 _TTFT = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1, 1.5, 2.5, 5, 10, 20, 40, 80, 120)
@@ -118,6 +119,7 @@ class Metrics:
             registry=registry,
         )
         self.config_valid.set(1)
+        self.streams = StreamTable(registry)
         build = Gauge("spillway_build_info", "Always 1; the version is a label.", ("version",), registry=registry)
         build.labels(__version__).set(1)
 

@@ -5,7 +5,13 @@ from tests.chart.helm import EXAMPLES, Values, example
 _SECRET_KEYS = {"auth": {"keysSecret": {"name": "client-keys", "key": "keys"}}}
 _MONITORING = {
     "podMonitor": {"enabled": True, "interval": "30s", "labels": {"release": "prometheus"}},
-    "prometheusRule": {"enabled": True, "labels": {"release": "prometheus"}},
+    "prometheusRule": {
+        "enabled": True,
+        "labels": {"release": "prometheus"},
+        "errorBudget": 0.002,
+        "ttftSeconds": 2.5,
+        "runbook": "https://runbooks.example/spillway",
+    },
     "dashboards": {"enabled": True, "annotations": {"grafana_folder": "LLM"}},
 }
 

@@ -6,33 +6,36 @@ import shutil
 from pathlib import Path
 
 import pytest
-import yaml
 from prometheus_client import generate_latest
 
 from gateway.telemetry import LoadCollector, Metrics
 from tests.chart.cases import CASES
-from tests.chart.helm import CHART, example, render
+from tests.chart.helm import CHART, REPOSITORY, example, render
 
-GROUPS = yaml.safe_load((CHART / "files" / "alerts.yaml").read_text())["groups"]
+GROUPS = render(CASES["everything"]).one("PrometheusRule")["spec"]["groups"]
 RULES = [rule for group in GROUPS for rule in group["rules"]]
-METRIC = re.compile(r"\b((?:spillway|process)_\w+)")
+METRIC = re.compile(r"\b((?:spillway|process)_\w+|sglang:\w+)(?=[{\[) ]|$)")
 
 
 def _known() -> set[str]:
     metrics = Metrics()
     metrics.registry.register(LoadCollector(lambda: (), lambda: 0, lambda _: 0))
-    return set(re.findall(r"^# TYPE (\w+)", generate_latest(metrics.registry).decode(), re.MULTILINE))
+    ours = dict(re.findall(r"^# TYPE (\w+) (\w+)", generate_latest(metrics.registry).decode(), re.MULTILINE))
+    theirs = json.loads((REPOSITORY / "tests" / "monitoring" / "sglang.json").read_text())["metrics"]
+    known = {**ours, **theirs}
+    return {*known, *(f"{name}_bucket" for name, kind in known.items() if kind == "histogram")}
 
 
 KNOWN = _known()
+ENGINE_LABELS = {"spillway_model", "spillway_pool"}
 
 
 @pytest.mark.parametrize("rule", RULES, ids=[rule["alert"] for rule in RULES])
 def test_alerts_are_on_metrics_that_exist(rule: dict[str, str]) -> None:
-    used = set(METRIC.findall(rule["expr"]))
+    used = set(METRIC.findall(rule["expr"])) - ENGINE_LABELS
     assert used
     assert used <= KNOWN
-    assert set(rule["annotations"]) == {"summary", "description"}
+    assert set(rule["annotations"]) == {"summary", "description", "runbook_url"}
     # What the texts name is left by the aggregation.
     [kept, *_] = re.findall(r"by \(([^)]*)\)", rule["expr"])
     labels = set(re.findall(r"\$labels\.(\w+)", str(rule["annotations"])))
@@ -44,10 +47,25 @@ def test_scaling_is_on_metrics_that_exist() -> None:
     assert set(METRIC.findall(query)) <= KNOWN
 
 
-def test_alerts_reach_the_rule_unchanged() -> None:
-    rule = render(CASES["everything"]).one("PrometheusRule")
-    assert rule["spec"]["groups"] == GROUPS
-    assert rule["metadata"]["labels"]["release"] == "prometheus"
+def test_each_alert_has_its_place_in_the_runbook() -> None:
+    headings = re.findall(r"^## (Spillway\w+)$", (REPOSITORY / "docs" / "runbook.md").read_text(), re.MULTILINE)
+    assert headings == [rule["alert"] for rule in RULES]
+    for rule in RULES:
+        assert rule["annotations"]["runbook_url"] == f"https://runbooks.example/spillway#{rule['alert'].lower()}"
+
+
+def test_the_values_reach_the_alerts() -> None:
+    text = json.dumps(GROUPS)
+    assert not re.search("ERROR_BUDGET|TTFT_SECONDS|RUNBOOK", text)
+    [burning] = [rule["expr"] for rule in RULES if rule["alert"] == "SpillwayErrorBudgetFast"]
+    assert burning.count("> 14.4 * 0.002") == 2
+    [waiting] = [rule for rule in RULES if rule["alert"] == "SpillwayTtftHigh"]
+    assert waiting["expr"].endswith("> 2.5")
+    assert "longer than 2.5 s" in waiting["annotations"]["summary"]
+
+
+def test_the_rule_is_found_by_its_labels() -> None:
+    assert render(CASES["everything"]).one("PrometheusRule")["metadata"]["labels"]["release"] == "prometheus"
     assert not render(example("small")).of_kind("PrometheusRule")
 
 
