@@ -4,7 +4,6 @@ from gateway.telemetry.engine_load import EngineLoadCollector
 from gateway.telemetry.log import LineWriter, configure_logging
 from gateway.telemetry.metrics import LoadCollector, Metrics
 from gateway.telemetry.record import CLIENT_GONE, Record, Telemetry
-from gateway.telemetry.shared_counts import SharedCountsCollector
 
 __all__ = [
     "CLIENT_GONE",
@@ -13,7 +12,6 @@ __all__ = [
     "LoadCollector",
     "Metrics",
     "Record",
-    "SharedCountsCollector",
     "Telemetry",
     "configure_logging",
 ]

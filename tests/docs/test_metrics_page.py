@@ -51,10 +51,9 @@ async def seen(here: Site) -> dict[str, Described]:
     await here.gateway.eventually(lambda: here.gateway.pool_status("speculative")["ready"] == 1)
     # The baseline pool's engine has no such page, which makes for failures.
     first.metrics = "llamacpp:requests_processing 0\n"
-    for sample in ("discovery_errors_total{", "engine_load_errors_total{", "engine_load_age_seconds{"):
-        await here.gateway.eventually(
-            lambda sample=sample: f"spillway_{sample}" in here.gateway.get("/metrics").text, 10.0
-        )
+    samples = [f"spillway_{name}{{" for name in ("discovery_errors_total", "engine_load_errors_total")]
+    samples.append("spillway_engine_load_age_seconds{")
+    await here.gateway.eventually(lambda: all(sample in here.gateway.get("/metrics").text for sample in samples), 10.0)
     async with here.client() as client:
         await client.post(CHAT, json=chat(stream=True))
         first.script.append(fail(503))

@@ -20,8 +20,8 @@ class FakeEngine:
     """Answers each request with the next of `script`, or with `respond` when that is empty.
 
     Runs in the loop that starts it; kill, restart and stop may be awaited from any loop, and the plain attributes read
-    and set from any thread. `/health`, `/v1/models` and `/metrics` are answered by `health`, `model` and `metrics`, never
-    by the script.
+    and set from any thread. `/health`, `/v1/models` and `/metrics` are answered by `health`, `model` and `metrics`,
+    never by the script.
     """
 
     def __init__(self, respond: Behaviour | None = None, model: str = "fake") -> None:
