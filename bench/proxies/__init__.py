@@ -1,10 +1,11 @@
 """The proxies that are compared, one module each."""
 
-from bench.proxies import envoy, nginx, smg, spillway, vllm_router
+from bench.proxies import bare, envoy, nginx, smg, spillway, vllm_router
 
 ALL = {
     proxy.name: proxy
     for proxy in (
+        bare.PROXY,
         nginx.PROXY,
         envoy.PROXY,
         vllm_router.PROXY,

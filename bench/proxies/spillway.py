@@ -35,18 +35,25 @@ def _command(site: Site, python: Path) -> Command:
     if not python.exists():
         raise SetupError(f"{python} is missing: run `make install` and `bash bench/setup.sh`")
     configuration = site.write("spillway.yaml", yaml.safe_dump(_config(site)))
-    return Command((str(python), "-m", "gateway.cli", "serve", "--config", configuration), {"PYTHONPATH": str(ROOT)})
+    return Command(
+        (str(python), "-m", "gateway.cli", "serve", "--config", configuration),
+        {"PYTHONPATH": f"{ROOT}:{ROOT / 'engine-images'}"},
+    )
+
+
+def package_versions(python: Path, *packages: str) -> str:
+    """The versions of an environment's packages and of its interpreter."""
+    code = (
+        "import importlib.metadata as m, sys;"
+        "print(*(f'{n} {m.version(n)}' for n in sys.argv[1:]), 'Python ' + sys.version.split()[0], sep=', ')"
+    )
+    argv = [str(python), "-c", code, *packages]
+    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def _version(python: Path) -> str:
     """Spillway's own, and those of what it stands on."""
-    code = (
-        "import importlib.metadata as m, sys; print(', '.join(f'{n} {m.version(n)}' for n in sys.argv[1:]));"
-        "print(sys.version.split()[0])"
-    )
-    argv = [str(python), "-c", code, "uvicorn", "uvloop", "httptools"]
-    parts, version = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.splitlines()
-    return f"{package_version('spillway')} ({parts}, Python {version})"
+    return f"{package_version('spillway')} ({package_versions(python, 'uvicorn', 'uvloop', 'httptools')})"
 
 
 _SETUP = (
