@@ -1,0 +1,41 @@
+"""`python -m enginebench start | sweep | stop`."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from enginebench import stack, sweeping
+
+
+def main() -> int:
+    """Runs a command; 0 if it went well, 1 if not, 3 if the engines were not ready in time."""
+    parser = argparse.ArgumentParser(prog="python -m enginebench", description=__doc__)
+    parser.add_argument("--state", type=Path, default=Path("/tmp/enginebench"), help="logs, models, what runs")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    start = commands.add_parser("start", help="start engines and gateway, and return when they are ready and warm")
+    start.add_argument("--gpus", type=int, choices=(1, 2), default=2, help="2: one for each pool (default)")
+    start.add_argument("--attention", default="flashinfer", help="attention back end (default: %(default)s)")
+    start.add_argument("--ready", type=float, default=400.0, metavar="SECONDS", help="to load (default: %(default)s)")
+    start.add_argument("--local", type=Path, metavar="GGUF", help="llama.cpp in place of SGLang, to rehearse")
+    start.set_defaults(run=lambda args: stack.start(args.state, args.gpus, args.attention, args.ready, args.local))
+
+    sweep = commands.add_parser("sweep", help="measure the arms of one set")
+    sweep.add_argument("set", choices=tuple(stack.SETS))
+    sweep.add_argument("--out", type=Path, required=True)
+    sweep.add_argument("--levels", default="1,2,5,10,20,40,70,128")
+    sweep.add_argument("--requests", type=int, default=16, help="a level, at least (default: %(default)s)")
+    sweep.add_argument("--per-client", type=int, default=3)
+    sweep.add_argument("--max-tokens", type=int, default=256)
+    sweep.add_argument("--note", default="")
+    sweep.set_defaults(run=sweeping.run)
+
+    stop = commands.add_parser("stop", help="stop everything")
+    stop.set_defaults(run=lambda args: stack.stop(args.state))
+    args = parser.parse_args()
+    status: int = args.run(args)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,120 @@
+"""The engines and the gateway in front of them."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from enginebench import processes
+from enginebench.processes import DiedError, Server
+
+NAME = "llama-3.1-8b"
+VERSION = "0.5.17"
+GATEWAY = 31080
+NOT_READY = 3
+# What the drafts' acceptance is simulated as: tokens a pass, as EAGLE-3 has on code.
+_ACCEPTED = "2.2"
+
+
+@dataclass(frozen=True, slots=True)
+class Set:
+    """What one sweep compares: a speculative engine, and the threshold that goes with it."""
+
+    engine: str
+    threshold: int
+
+
+SETS = {"tree": Set("eagle3-tree", 5), "adaptive": Set("eagle3-adaptive", 10)}
+_PORTS = {"baseline": 31000, "eagle3-tree": 31001, "eagle3-adaptive": 31002}
+
+
+def start(state: Path, gpus: int, attention: str, ready: float, local: Path | None) -> int:
+    """Start everything; prints how long it took. Engines that were not ready in time are stopped."""
+    state.mkdir(parents=True, exist_ok=True)
+    if local is None:
+        from enginebench import model
+
+        model.make(state / "models")
+    engines = [_local(state, name, local) if local else _sglang(state, name, gpus, attention) for name in _PORTS]
+    config = state / "spillway.yaml"
+    config.write_text(yaml.safe_dump(configuration("llamacpp" if local else "sglang")))
+    try:
+        processes.wait(engines, ready)
+        command = [sys.executable, "-m", "gateway.cli", "serve", "--config", str(config)]
+        gateway = processes.launch(state, "gateway", command, {}, f"http://127.0.0.1:{GATEWAY}", "/ready")
+        processes.wait([gateway], 60)
+    except DiedError as error:
+        print(error, flush=True)
+        processes.end(state)
+        return NOT_READY
+    return 0
+
+
+def stop(state: Path) -> int:
+    """Stop everything."""
+    processes.end(state)
+    return 0
+
+
+def configuration(kind: str) -> dict[str, object]:
+    """The gateway's file: for each set a model that spills and one that switches, over the same engines."""
+    models = []
+    for name, it in SETS.items():
+        for mode in ("spill", "switch"):
+            policy = {"kind": "threshold", "mode": mode, "threshold": it.threshold, "allow_pinning": True}
+            if mode == "switch":
+                policy["min_dwell"] = 0.5
+            models.append(_model(f"{name}-{mode}", policy, it.engine, kind))
+    return {
+        "listen": {"host": "127.0.0.1", "port": GATEWAY},
+        "models": models,
+        "log": {"access": False},
+        "drain": {"delay_seconds": 0, "timeout_seconds": 5},
+    }
+
+
+def _model(name: str, policy: dict[str, object], engine: str, kind: str) -> dict[str, object]:
+    def pool(which: str) -> dict[str, object]:
+        url = f"http://127.0.0.1:{_PORTS[which]}"
+        return {"engine": kind, "engine_model": NAME, "max_inflight": 128, "discovery": {"static": [url]}}
+
+    return {"name": name, "policy": policy, "pools": {"speculative": pool(engine), "baseline": pool("baseline")}}
+
+
+def _sglang(state: Path, name: str, gpus: int, attention: str) -> Server:
+    port = _PORTS[name]
+    # Both speculative engines are on one GPU: only one of them ever has requests.
+    device = "0" if gpus == 1 or name != "baseline" else "1"
+    options = {
+        "attention-backend": attention,
+        "load-format": "dummy",
+        # What is compiled at the first use, and is beside the point here.
+        "sampling-backend": "pytorch",
+        "grammar-backend": "none",
+        # Prompts differ from request to request.
+        "disable-radix-cache": "true",
+        # Room for 128 requests of some 1,000 tokens; the rest of the GPU is left to the other engines on it.
+        "max-total-tokens": "160000",
+        "mem-fraction-static": "0.8",
+        "context-length": "4096",
+        # An event for each token of 128 requests would measure Python, in the engine's one process for HTTP.
+        "stream-interval": "4",
+        "watchdog-timeout": "1200",
+    }
+    paths = {"model": state / "models" / "llama-3.1-8b-instruct", "drafter": state / "models" / "llama-3.1-8b-eagle3"}
+    command = [sys.executable, "-m", "spillway_engine", "run", f"{NAME}/{name}", f"--sglang={VERSION}"]
+    command += [f"--model-path={paths['model']}", f"--draft-model-path={paths['drafter']}", f"--port={port}"]
+    command += ["--host=127.0.0.1", "--allow=shared-memory", "--unset=tool-call-parser"]
+    command += [f"--set={option}={value}" for option, value in options.items()]
+    env = {"CUDA_VISIBLE_DEVICES": device}
+    if name != "baseline":
+        env |= {"SGLANG_SIMULATE_ACC_LEN": _ACCEPTED, "SGLANG_SIMULATE_ACC_METHOD": "match-expected"}
+    return processes.launch(state, name, command, env, f"http://127.0.0.1:{port}", "/health")
+
+
+def _local(state: Path, name: str, gguf: Path) -> Server:
+    port = _PORTS[name]
+    command = [sys.executable, "-m", "gateway.demo.engine", "--model", str(gguf), "--alias", NAME, "--port", str(port)]
+    command += [] if name == "baseline" else ["--draft", "16"]
+    return processes.launch(state, name, command, {}, f"http://127.0.0.1:{port}", "/health")
