@@ -26,8 +26,8 @@ POOLS = {"speculative": Drafting(tokens=16, match=2), "baseline": None}
 THRESHOLD = 3
 SLOTS = 32
 CONTEXT = 512
-# Edits of given code, where drafting pays, with prompts that the engines know: what is measured is decoding.
-SWEEP = ["--mix", "edit", "--same-prompts", "--max-tokens", "64", "--no-level-warmup", "--settle", "2.5"]
+# Edits of regular code, where drafting pays, with prompts that the engines know: what is measured is decoding.
+SWEEP = ["--mix", "regular", "--same-prompts", "--max-tokens", "64", "--no-level-warmup", "--settle", "2.5"]
 SMALL = ["--levels", "1,4,16", "--repeats", "1", "--requests", "16", "--per-client", "2", "--warmup", "16"]
 
 _say = partial(print, file=sys.stderr, flush=True)

@@ -18,7 +18,7 @@ class BlockingClient:
     def __init__(self, target: Target, *, timeout: float = 600.0) -> None:
         """`timeout`: seconds a request may take in all."""
         self.target = target
-        self._timeout = timeout
+        self.timeout = timeout
         self._socket: socket.socket | None = None
         self._idle_since = 0.0
 
@@ -37,9 +37,9 @@ class BlockingClient:
         now = time.perf_counter()
         exchange = Exchange(ask, now if scheduled is None else scheduled)
         try:
-            self._follow(ask, exchange, now + self._timeout)
+            self._follow(ask, exchange, now + self.timeout)
         except TimeoutError:
-            exchange.timed_out(time.perf_counter(), self._timeout)
+            exchange.timed_out(time.perf_counter(), self.timeout)
         finally:
             if exchange.reusable:
                 self._idle_since = time.perf_counter()

@@ -1,7 +1,8 @@
 """The prompts that load tests send: coding and agent tasks, edits of given code, prose. Written for this project.
 
-Drafting pays most where the answer repeats the prompt (`edit`), less for new code (`code`, `agent`) and least for
-`prose`, so the mix decides where the pools cross: choose one that is like your traffic.
+Drafting pays most where the answer repeats the prompt (`edit`, and `regular`, which even small models copy), less
+for new code (`code`, `agent`) and least for `prose`, so the mix decides where the pools cross: choose one that is
+like your traffic.
 """
 
 from loadtest.prompts.library import KINDS, BadMixError, Prompt, library, long_prompt

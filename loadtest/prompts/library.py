@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import yaml
 
-KINDS = ("edit", "code", "agent", "prose")
+KINDS = ("edit", "regular", "code", "agent", "prose")
 CHARACTERS_PER_TOKEN = 3.5  # of code, roughly, in today's vocabularies of 100,000 tokens and more
 
 
@@ -45,7 +45,7 @@ def long_prompt(rng: random.Random, tokens: int) -> Prompt:
     """A task about one file among many, of roughly `tokens` tokens, its files drawn and ordered by `rng`."""
     parts: list[str] = []
     size = 0
-    edits = library("edit")
+    edits = (*library("edit"), *library("regular"))
     wanted = rng.choice(edits)
     while size < tokens * CHARACTERS_PER_TOKEN or not parts:
         edit = rng.choice(edits)

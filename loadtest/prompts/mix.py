@@ -25,7 +25,7 @@ class Mix:
         return ",".join(f"{kind}={weight:g}" for kind, weight in self.weights.items())
 
 
-DEFAULT_MIX = Mix({"edit": 0.5, "code": 0.2, "agent": 0.2, "prose": 0.1})
+DEFAULT_MIX = Mix({"edit": 0.3, "regular": 0.2, "code": 0.2, "agent": 0.2, "prose": 0.1})
 
 
 def parse_mix(text: str) -> Mix:
