@@ -1,6 +1,7 @@
 """The demo's gateway from outside: its configuration, and what it says of itself."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, suppress
 from functools import partial
@@ -161,9 +162,9 @@ class Observer:
 
 def parse_requests(text: str) -> dict[tuple[str, str], int]:
     """spillway_requests_total by pool and status code, from a metrics page; zeros are left out."""
-    return {
-        (sample.labels["pool"], sample.labels["code"]): int(sample.value)
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-        if sample.name == "spillway_requests_total" and sample.value
-    }
+    counted: Counter[tuple[str, str]] = Counter()
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            if sample.name == "spillway_requests_total" and sample.value:
+                counted[sample.labels["pool"], sample.labels["code"]] += int(sample.value)
+    return counted

@@ -230,7 +230,8 @@ class Relay:
 
     def _note(self, record: Record, grant: Grant) -> None:
         record.pool, record.replica, record.reason = grant.pool.role, grant.replica.label, grant.reason
-        self._telemetry.metrics.decisions.add((record.model, record.pool, grant.reason))
+        record.concurrency = grant.replica.inflight + grant.replica.elsewhere
+        self._telemetry.placed(record)
 
     def _cancelled(self, record: Record) -> None:
         phase = record.ended.removeprefix("cancelled_")

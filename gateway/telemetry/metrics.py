@@ -35,8 +35,9 @@ class Metrics:
         where = ("model", "pool")
         self.requests = CounterTable(
             "spillway_requests",
-            "Requests ended, by status code; 499: the client went away before the first byte.",
-            (*where, "code"),
+            "Requests ended, by status code (499: the client went away before there was one) and by how they ended, as "
+            "the access log says it.",
+            (*where, "code", "ended"),
             registry=registry,
         )
         self.decisions = CounterTable(

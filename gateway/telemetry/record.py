@@ -1,5 +1,6 @@
 """What is known of one request when it ends, and where that goes: metrics and one log line. Never prompt text."""
 
+from collections import deque
 from collections.abc import Callable
 
 import msgspec
@@ -9,11 +10,15 @@ from gateway.telemetry.metrics import Metrics
 
 NONE = "none"
 CLIENT_GONE = 499
+_RECENT = 100
 _RECORDS_AT_ONCE, _SETTLE_SECONDS = 32, 0.1
 
 
 class Record(msgspec.Struct):
-    """Times are monotonic seconds. `ended`: how it ended (finished, refused, failed, broken, cancelled_<phase>)."""
+    """Times are monotonic seconds. `ended`: how it ended (finished, refused, failed, broken, cut_off, cancelled_<phase>).
+
+    `concurrency`: requests of the replica when this one was placed there, itself included.
+    """
 
     id: str
     path: str
@@ -22,6 +27,7 @@ class Record(msgspec.Struct):
     pool: str = NONE
     replica: str = ""
     reason: str = ""
+    concurrency: int = 0
     status: int = 0
     stream: bool = False
     first_byte: float = 0.0
@@ -51,15 +57,22 @@ class Telemetry:
     ) -> None:
         """`clock` gives the records' monotonic seconds; without `access_log` no line is written.
 
-        `call_later` is the event loop's.
+        `call_later` is the event loop's. `recent` has the latest requests, those that still run included.
         """
         self.metrics = metrics
         self._clock = clock
         self.access_log = access_log
         self._call_later = call_later
         self._finished: list[Record] = []
+        self.recent: deque[Record] = deque(maxlen=_RECENT)
         self._scheduled = False
         metrics.before_collect = self.settle
+
+    def placed(self, record: Record) -> None:
+        """Count where the request has been sent and why; once for each attempt."""
+        self.metrics.decisions.add((record.model, record.pool, record.reason))
+        if not record.retries:
+            self.recent.append(record)
 
     def finish(self, record: Record) -> None:
         """Have the request counted and its line written, within a tenth of a second."""
@@ -84,15 +97,17 @@ class Telemetry:
 
     def _settle(self, record: Record, now: float) -> None:
         where = (record.model, record.pool)
-        self.metrics.requests.add((*where, str(record.status)))
+        self.metrics.requests.add((*where, str(record.status), record.ended))
         if record.pool != NONE:
             self._observe(record, where)
+        elif record.model != NONE:
+            self.recent.append(record)
         if self.access_log is not None:
             self.access_log.write(_line(record, now - record.done))
 
     def refused(self, status: int) -> None:
         """Count what was refused before it was a request: unreadable, oversized or overdue headers."""
-        self.metrics.requests.add((NONE, NONE, str(status)))
+        self.metrics.requests.add((NONE, NONE, str(status), "refused"))
 
     def _observe(self, record: Record, where: tuple[str, str]) -> None:
         metrics, first = self.metrics, record.first_byte
@@ -108,7 +123,10 @@ class Telemetry:
         if tokens:
             metrics.tokens.add((*where, kind), tokens)
             if record.stream and tokens > 1:
-                metrics.inter_token.observe(where, (record.done - first) / (tokens - 1))
+                seconds = record.done - first
+                metrics.inter_token.observe(where, seconds / (tokens - 1))
+                if kind == "completion":
+                    metrics.streams.add(*where, record.concurrency, tokens - 1, seconds, record.events - 1)
 
 
 class _Line(msgspec.Struct, gc=False):

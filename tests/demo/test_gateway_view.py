@@ -8,9 +8,10 @@ from gateway.demo.gateway import parse_requests, write_config
 METRICS = """\
 # HELP spillway_requests_total Requests ended.
 # TYPE spillway_requests_total counter
-spillway_requests_total{model="smollm2",pool="speculative",code="200"} 12.0
-spillway_requests_total{model="smollm2",pool="baseline",code="200"} 3.0
-spillway_requests_total{model="smollm2",pool="baseline",code="502"} 0.0
+spillway_requests_total{model="smollm2",pool="speculative",code="200",ended="finished"} 11.0
+spillway_requests_total{model="smollm2",pool="speculative",code="200",ended="broken"} 1.0
+spillway_requests_total{model="smollm2",pool="baseline",code="200",ended="finished"} 3.0
+spillway_requests_total{model="smollm2",pool="baseline",code="502",ended="failed"} 0.0
 # HELP spillway_inflight Requests in flight.
 # TYPE spillway_inflight gauge
 spillway_inflight{model="smollm2",pool="baseline"} 1.0

@@ -24,7 +24,7 @@ def complaints(boards: dict[str, Any], release: str) -> str:
         source = Path(folder) / "boards.ts"
         source.write_text("\n".join([f"import type {{ Board{release} }} from '../types';", *literals]))
         options = ["--noEmit", "--strict", "--skipLibCheck", "--module", "esnext", "--moduleResolution", "bundler"]
-        command = [SCHEMA / "node_modules" / ".bin" / "tsc", *options, "--target", "es2022", source]
+        command: list[str | Path] = [SCHEMA / "node_modules" / ".bin" / "tsc", *options, "--target", "es2022", source]
         done = subprocess.run(command, capture_output=True, text=True, timeout=100)
     return re.sub(r"^.*boards", "boards", done.stdout, flags=re.MULTILINE) + done.stderr
 

@@ -91,7 +91,7 @@ def test_a_line(site: Site) -> None:
 def test_a_line_of_a_request_that_was_never_placed(site: Site) -> None:
     line = site.finish(status=404, ended="refused", error="model_not_found")
     assert (line["ttft"], line["pool"], line["model"], line["error"]) == (None, "none", "none", "model_not_found")
-    assert site.value("spillway_requests_total", model="none", pool="none", code="404") == 1
+    assert site.value("spillway_requests_total", model="none", pool="none", code="404", ended="refused") == 1
     assert site.value("spillway_request_duration_seconds_count", model="none", pool="none") is None
 
 
@@ -101,7 +101,7 @@ def test_a_line_is_one_line_whatever_the_path(site: Site) -> None:
 
 def test_counts(site: Site) -> None:
     site.finish(**PLACED, stream=True, first_byte=site.clock.now - 1.5, prompt_tokens=7, completion_tokens=4)
-    assert site.value("spillway_requests_total", **WHERE, code="200") == 1
+    assert site.value("spillway_requests_total", **WHERE, code="200", ended="finished") == 1
     assert site.value("spillway_request_duration_seconds_sum", **WHERE) == 2
     assert site.value("spillway_ttft_seconds_sum", **WHERE) == 0.5
     assert site.value("spillway_inter_token_seconds_sum", **WHERE) == 0.5, "1.5 s over three gaps"
@@ -109,6 +109,28 @@ def test_counts(site: Site) -> None:
     assert site.value("spillway_tokens_total", **WHERE, kind="completion") == 4
     assert site.value("spillway_tokens_total", **WHERE, kind="completion_estimated") is None
     assert site.value("spillway_relay_overhead_seconds_count", **WHERE) == 1
+
+
+def test_a_streams_speed_is_counted_by_the_concurrency_that_it_met(site: Site) -> None:
+    first = site.clock.now - 1.5
+    site.finish(**PLACED, stream=True, first_byte=first, completion_tokens=7, events=4, concurrency=3)
+    site.finish(**PLACED, stream=True, first_byte=first, events=4, concurrency=3)
+    site.finish(**PLACED, first_byte=first, completion_tokens=7, concurrency=3)
+    met = {**WHERE, "concurrency": "3-4"}
+    assert site.value("spillway_stream_tokens_total", **met) == 6
+    assert site.value("spillway_stream_seconds_total", **met) == 1.5
+    assert site.value("spillway_stream_events_total", **met) == 3
+
+
+def test_the_latest_requests_are_kept(site: Site) -> None:
+    running = Record(id="running", path="/", started=site.clock.now, **PLACED)
+    site.telemetry.placed(running)
+    running.retries = 1
+    site.telemetry.placed(running)
+    site.finish(model="m", status=429, ended="refused", error="overloaded")
+    site.finish(status=404, ended="refused", error="model_not_found")
+    assert [record.error for record in site.telemetry.recent] == ["", "overloaded"]
+    assert site.value("spillway_route_decisions_total", **WHERE, reason="under_threshold") == 2
 
 
 def test_tokens_are_estimated_where_the_engine_did_not_say(site: Site) -> None:
@@ -130,19 +152,19 @@ def test_a_request_without_a_first_byte(site: Site) -> None:
     site.finish(**{**PLACED, "status": 499}, ended="cancelled_before_first_byte")
     assert site.value("spillway_ttft_seconds_count", **WHERE) is None
     assert site.value("spillway_request_duration_seconds_count", **WHERE) == 1
-    assert site.value("spillway_requests_total", **WHERE, code="499") == 1
+    assert site.value("spillway_requests_total", **WHERE, code="499", ended="cancelled_before_first_byte") == 1
 
 
 def test_what_is_refused_before_it_is_a_request_is_counted(site: Site) -> None:
     for status in (431, 408, 431):
         site.telemetry.refused(status)
-    assert site.value("spillway_requests_total", model="none", pool="none", code="431") == 2
+    assert site.value("spillway_requests_total", model="none", pool="none", code="431", ended="refused") == 2
 
 
 def test_without_a_log_the_counting_goes_on(site: Site) -> None:
     site.telemetry.access_log = None
     site.telemetry.finish(Record(id="r", path="/", started=site.clock.now, **PLACED))
-    assert site.value("spillway_requests_total", **WHERE, code="200") == 1
+    assert site.value("spillway_requests_total", **WHERE, code="200", ended="finished") == 1
 
 
 def test_gauges_are_read_from_the_models() -> None:
