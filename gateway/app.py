@@ -15,14 +15,23 @@ from pathlib import Path
 
 from gateway.api.auth import Keys
 from gateway.api.control import Control, add_admin, admin_app, public_app
-from gateway.config import ConfigError, ConfigWatcher, Listen, Loaded, Problem, ReloadResult
+from gateway.config import ConfigError, ConfigWatcher, Listen, Loaded, Problem, Redis, ReloadResult
+from gateway.load.shared import SharedCounts, gateway_id
 from gateway.models import Models
 from gateway.pools import Pool
 from gateway.relay import Connections, Relay, RetryBudget, Settings, Watchdog, is_relayed
 from gateway.relay.client import App, Message, Receive, Send
 from gateway.server import Server, bounded_protocol, listening_socket, make_server
 from gateway.supervisor import Supervisor
-from gateway.telemetry import EngineLoadCollector, LineWriter, LoadCollector, Metrics, Telemetry, configure_logging
+from gateway.telemetry import (
+    EngineLoadCollector,
+    LineWriter,
+    LoadCollector,
+    Metrics,
+    SharedCountsCollector,
+    Telemetry,
+    configure_logging,
+)
 
 _log = logging.getLogger("spillway")
 
@@ -52,7 +61,9 @@ class Gateway:
         self._budget = RetryBudget(config.retries)
         connections = Connections(clock)
         self._supervisor = Supervisor(connections, clock, self._count_discovery_error, self._count_load_error)
-        self.models = Models(self._supervisor, clock)
+        self._id = gateway_id()
+        self._shared = self._share(config.redis) if config.redis else None
+        self.models = Models(self._supervisor, clock, self._shared)
         self.models.reconfigure(config.models)
         self.metrics.registry.register(
             LoadCollector(self.models.with_requests, lambda: self._writer.dropped, connections.progress)
@@ -69,6 +80,12 @@ class Gateway:
             clock,
         )
 
+    def _share(self, settings: Redis) -> SharedCounts:
+        waits = SharedCountsCollector(lambda: self.models.with_requests(), self.metrics.registry)
+        shared = SharedCounts(settings, self._id, waits.waited)
+        waits.failures = shared.failures
+        return shared
+
     async def run(self, path: Path, load: Callable[[], Loaded]) -> None:
         """Serve until SIGTERM or SIGINT, then drain. `load` reads the configuration anew.
 
@@ -78,6 +95,8 @@ class Gateway:
         try:
             await self._run(self._servers(), path, load)
         finally:
+            if self._shared is not None:
+                await self._shared.close()
             await self._supervisor.close()
             self._telemetry.settle()
             self._writer.close()
@@ -134,6 +153,7 @@ class Gateway:
     def _servers(self) -> list[Server]:
         config = self._loaded.config
         control = Control(
+            gateway=self._id,
             models=self.models,
             registry=self.metrics.registry,
             draining=lambda: self._draining,

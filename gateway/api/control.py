@@ -20,8 +20,9 @@ from gateway.models import Models
 
 @dataclass(frozen=True)
 class Control:
-    """What the control plane tells about. `draining` and `keys` are asked at each request."""
+    """What the control plane tells about. `gateway`: an id; `draining` and `keys` are asked at each request."""
 
+    gateway: str
     models: Models
     registry: CollectorRegistry
     draining: Callable[[], bool]
@@ -66,7 +67,9 @@ def add_admin(app: FastAPI, control: Control) -> FastAPI:
 
     @app.get("/status")
     async def status() -> dict[str, Any]:
-        return describe(control.models, draining=control.draining())
+        if control.models.shared is not None:
+            await control.models.shared.refresh()
+        return describe(control.models, gateway=control.gateway, draining=control.draining())
 
     @app.get("/metrics")
     async def metrics(request: Request) -> Response:

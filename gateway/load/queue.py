@@ -45,6 +45,10 @@ class WaitQueue(Generic[G]):
         """How many wait."""
         return len(self._waiting)
 
+    def __contains__(self, ticket: object) -> bool:
+        """Whether this ticket still waits."""
+        return ticket in self._waiting
+
     def blocks(self, lane: Hashable) -> bool:
         """Whether someone in this lane waits already, so that a newcomer must not overtake."""
         return any(ticket.lane == lane for ticket in self._waiting)
@@ -90,8 +94,12 @@ class WaitQueue(Generic[G]):
                 if grant is None:
                     blocked.add(ticket.lane)
                     continue
-                del self._waiting[ticket]
-                ticket.grant = grant
-                ticket.wake()
+                self.grant(ticket, grant)
         finally:
             self._serving = False
+
+    def grant(self, ticket: Ticket[G], grant: G) -> None:
+        """Let one that still waits have this."""
+        del self._waiting[ticket]
+        ticket.grant = grant
+        ticket.wake()

@@ -1,6 +1,9 @@
 """Models: policy, pools and admission behind one name."""
 
-from gateway.models.model import Ask, Grant, Model
+from gateway.models.asking import Asking
+from gateway.models.grant import Grant
+from gateway.models.model import Model
+from gateway.models.placing import Ask
 from gateway.models.registry import Models
 
-__all__ = ["Ask", "Grant", "Model", "Models"]
+__all__ = ["Ask", "Asking", "Grant", "Model", "Models"]

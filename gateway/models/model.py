@@ -1,10 +1,15 @@
 """One model: its policy, its pools, and the step that decides and leases as one."""
 
 from collections.abc import Callable, Collection
-from typing import NamedTuple
 
 from gateway.config import ModelConfig
 from gateway.load import Lease, Ticket, WaitQueue
+from gateway.load.shared import SharedCounts
+from gateway.models.asking import Asking
+from gateway.models.grant import Grant
+from gateway.models.placing import Ask, place
+from gateway.models.revisit import Revisits
+from gateway.models.sharing import Sharing
 from gateway.pools import Pool, Replica, Supervisor
 from gateway.routing import (
     ROLES,
@@ -17,45 +22,36 @@ from gateway.routing import (
     SwitchSettings,
     SwitchState,
     arrive,
-    fail_over,
     limit,
-    pin,
     settle,
-    spill,
-    switch,
 )
 
 
-class Ask(NamedTuple):
-    """What a request wants of placement. `failed` is the role of the attempt before, `tried` the replicas so far."""
-
-    affinity: int = 0
-    pinned: Role | None = None
-    failed: Role | None = None
-    tried: Collection[Replica] = ()
-
-
-class Grant(NamedTuple):
-    """A place on a replica, and why there. Whoever holds it releases the lease."""
-
-    lease: Lease
-    pool: Pool
-    replica: Replica
-    reason: Reason
-
-
 class Model:
-    """Admission for one model. Every method runs to its end without waiting, so decide + lease is one step."""
+    """Admission for one model. Every method runs to its end without waiting, so decide + lease is one step.
 
-    def __init__(self, config: ModelConfig, supervisor: Supervisor, clock: Callable[[], float]) -> None:
-        """`clock` gives monotonic seconds."""
+    With `sharing` the step is Redis' to take: `ask` then, not `admit`.
+    """
+
+    def __init__(
+        self,
+        config: ModelConfig,
+        supervisor: Supervisor,
+        clock: Callable[[], float],
+        shared: SharedCounts | None = None,
+    ) -> None:
+        """`clock` gives monotonic seconds; with `shared` several gateways count together."""
         self._clock = clock
         self._switch = SwitchState()
+        self.sharing: Sharing | None = None
         self.config = config
         self.pools: dict[Role, Pool] = {}
         self.queue: WaitQueue[Grant] = WaitQueue(config.policy.queue.size)
         for role in ROLES:
-            self.pools[role] = Pool(config.name, role, supervisor, self._room_changed)
+            self.pools[role] = Pool(config.name, role, supervisor, self._replicas_changed)
+        if shared is not None:
+            self.sharing = Sharing(self, shared)
+            self._revisits = Revisits(self.queue, self.sharing.ask)
         self.reconfigure(config)
 
     @property
@@ -66,7 +62,7 @@ class Model:
     @property
     def high(self) -> bool:
         """Whether `switch` mode sends new requests to the baseline pool now."""
-        return self._switch.high
+        return self.sharing.link.high if self.sharing and self.sharing.link.decides else self._switch.high
 
     def reconfigure(self, config: ModelConfig) -> None:
         """Take over a validated configuration; in-flight requests keep their leases."""
@@ -74,7 +70,7 @@ class Model:
         self.queue.size = config.policy.queue.size
         for role, pool in self.pools.items():
             pool.reconfigure(getattr(config.pools, role))
-        self._room_changed()
+        self._replicas_changed()
 
     def retire(self) -> None:
         """Take the model out of service: its streams finish, nothing new starts, and who waits is refused.
@@ -85,6 +81,12 @@ class Model:
         for pool in self.pools.values():
             pool.reconfigure(None)
 
+    def close(self) -> None:
+        """The model was retired, and its last stream has ended."""
+        if self.sharing is not None:
+            self._revisits.stop()
+            self.sharing.close()
+
     def limit(self, role: Role) -> int:
         """In-flight requests at which new ones stop going to this pool by choice."""
         pool, policy = self.pools[role], self.config.policy
@@ -94,6 +96,12 @@ class Model:
         if spills and policy.kind == "threshold":
             return limit(self.load(), policy.threshold)
         return pool.config.max_inflight * len(pool.ready)
+
+    def share(self, role: Role) -> int:
+        """What this gateway may hold of `limit` while it can't count together with the others."""
+        gateways = 1 if self.sharing is None else self.sharing.link.gateways
+        whole = self.limit(role)
+        return min(whole, max(whole // gateways, 1))
 
     def load(self, tried: Collection[Replica] = ()) -> ModelLoad:
         """Both pools at this instant."""
@@ -107,7 +115,16 @@ class Model:
         """Decide and lease, or say why not. A first attempt does not overtake others of its kind that wait already."""
         if self.queue and ask.failed is None and self.queue.blocks(ask.pinned):
             return Refusal.FULL
-        return self._admit(ask)
+        return self.decide(ask)
+
+    def ask(self, ask: Ask, wake: Callable[[], None]) -> Asking:
+        """`admit` where counts are shared: the answer is there at once, or comes with a call of `wake`."""
+        assert self.sharing is not None
+        if self.queue and ask.failed is None and self.queue.blocks(ask.pinned):
+            asking = Asking(self.sharing, ask, wake)
+            asking.placed = Refusal.FULL
+            return asking
+        return self.sharing.ask(ask, wake)
 
     def could_admit(self, ask: Ask) -> bool:
         """Whether `admit` would find a place for a retry now."""
@@ -121,48 +138,72 @@ class Model:
         """
 
         def try_grant() -> Grant | None:
-            placed = self._admit(ask)
+            placed = self.decide(ask)
             return placed if isinstance(placed, Grant) else None
 
-        return self.queue.join(ask.pinned, try_grant, wake)
+        ticket = self.queue.join(ask.pinned, try_grant, wake)
+        if self.sharing is not None:
+            self._revisits.add(ticket, ask)
+        return ticket
 
     def serves(self) -> bool:
         """Whether a pool has a ready replica."""
         return any(pool.ready for pool in self.pools.values())
 
-    def _admit(self, ask: Ask) -> Grant | Refusal:
+    def decide(self, ask: Ask) -> Grant | Refusal:
+        """Decide and lease by this gateway's own counts, whoever waits."""
         placement = self._place(ask, self.load(ask.tried))
         if not isinstance(placement, Choice):
             return placement
         pool = self.pools[placement.role]
         replica = pool.pick(ask.affinity, ask.tried)
-        grant = Grant(self._lease(pool, replica), pool, replica, placement.reason)
+        number = None if self.sharing is None else self.sharing.adopt(pool, replica)
+        grant = Grant(self._lease(pool, replica, number), pool, replica, placement.reason)
         self._settle_switch()
         return grant
 
+    def grant(self, pool: Pool, replica: Replica, reason: Reason, number: int) -> Grant:
+        """Lease what Redis has decided, under the number that it has there."""
+        return Grant(self._lease(pool, replica, number), pool, replica, reason)
+
+    def sharing_changed(self) -> None:
+        """Redis decides from now on, or no longer: then this gateway does, with its share of the limits."""
+        if self.sharing is None:
+            return
+        self._switch = SwitchState(high=self.sharing.link.high)
+        for pool in self.pools.values():
+            pool.divide(self.sharing.gateways)
+        self._room_changed()
+
     def _place(self, ask: Ask, load: ModelLoad) -> Placement:
         policy = self.config.policy
-        if policy.kind == "pinned":
-            return fail_over(load, ask.failed, pinned=True) if ask.failed else pin(load, ask.pinned or policy.pool)
-        spills = policy.mode == "spill"
-        if ask.failed:
-            ceiling = self.limit(ask.failed) if spills and ask.failed == "speculative" else None
-            return fail_over(load, ask.failed, pinned=ask.pinned is not None, ceiling=ceiling)
-        if ask.pinned:
-            return pin(load, ask.pinned)
-        if spills:
-            return spill(load, policy.threshold)
-        self._switch = arrive(self._switch, load, self._switch_settings(), self._clock())
-        return switch(load, self._switch)
+        if policy.kind == "threshold" and policy.mode == "switch" and not (ask.failed or ask.pinned):
+            self._switch = arrive(self._switch, load, self._switch_settings(), self._clock())
+        return place(policy, load, ask, self._switch, self._gateways)
 
-    def _lease(self, pool: Pool, replica: Replica) -> Lease:
+    @property
+    def _gateways(self) -> int:
+        return 1 if self.sharing is None else self.sharing.gateways
+
+    def _lease(self, pool: Pool, replica: Replica, number: int | None) -> Lease:
         def released() -> None:
+            if number is not None and self.sharing is not None:
+                self.sharing.link.release(number)
             pool.released(replica)
             self._room_changed()
 
         return Lease(pool, replica, released)
 
+    def _replicas_changed(self) -> None:
+        if self.sharing is not None:
+            self.sharing.changed()
+        self._room_changed()
+
     def _room_changed(self) -> None:
+        if self.sharing is not None and self.sharing.link.decides:
+            if self.queue:
+                self._revisits.serve()
+            return
         self._settle_switch()
         if self.queue:
             self.queue.serve()
@@ -175,4 +216,4 @@ class Model:
         policy = self.config.policy
         if policy.kind != "threshold":
             return SwitchSettings(1, 1.0, 0.0)
-        return SwitchSettings(policy.threshold, policy.resume_below, policy.min_dwell)
+        return SwitchSettings(policy.threshold, policy.resume_below, policy.min_dwell, self._gateways)

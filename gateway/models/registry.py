@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from gateway.config import ModelConfig
+from gateway.load.shared import SharedCounts
 from gateway.models.model import Model
 from gateway.pools import Supervisor
 
@@ -10,8 +11,9 @@ from gateway.pools import Supervisor
 class Models:
     """Models by name and alias. A model taken away is kept while it has requests, so that its counts stay right."""
 
-    def __init__(self, supervisor: Supervisor, clock: Callable[[], float]) -> None:
-        """`clock` gives monotonic seconds."""
+    def __init__(self, supervisor: Supervisor, clock: Callable[[], float], shared: SharedCounts | None = None) -> None:
+        """`clock` gives monotonic seconds; with `shared` several gateways count together."""
+        self.shared = shared
         self._supervisor = supervisor
         self._clock = clock
         self._known: dict[str, Model] = {}
@@ -52,12 +54,13 @@ class Models:
                 model.retire()
                 if model.inflight == 0:
                     del self._known[name]
+                    model.close()
         current: list[Model] = []
         by_name: dict[str, Model] = {}
         for config in configs:
             known = self._known.get(config.name)
             if known is None:
-                known = self._known[config.name] = Model(config, self._supervisor, self._clock)
+                known = self._known[config.name] = Model(config, self._supervisor, self._clock, self.shared)
             else:
                 known.reconfigure(config)
             current.append(known)

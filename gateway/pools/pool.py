@@ -39,11 +39,15 @@ class Pool:
         self.role = role
         self.config: PoolConfig | None = None
         self.inflight = 0
+        # What other gateways hold here, as far as is known.
+        self.elsewhere = 0
         # What the ready replicas' engines hold beside all leases, as far as they were asked.
         self.outside = 0
         self.replicas: dict[str, Replica] = {}
         # When discovery last confirmed the replicas (monotonic seconds); None where there is nothing to confirm.
         self.confirmed_at: float | None = None
+        self._gateways = 1
+        self._ceiling = 1
         self._ready: list[Replica] = []
         self._leaving: set[Replica] = set()
         self._supervisor = supervisor
@@ -57,12 +61,18 @@ class Pool:
     def reconfigure(self, config: PoolConfig | None) -> None:
         """Take over settings and discovery; None removes the pool from service, its streams finish."""
         self.config = config
+        self.divide(self._gateways)
         if config is not None:
             for replica in self.replicas.values():
                 replica.reconfigure(config)
         self._supervisor.discover(self, config.discovery if config else None)
         if config is None:
             self.reconcile(())
+
+    def divide(self, gateways: int) -> None:
+        """Take at most one of so many gateways' share of `max_inflight`, at least 1: they can't count together."""
+        self._gateways = gateways
+        self._ceiling = max(self.config.max_inflight // gateways, 1) if self.config else 1
 
     def reconcile(self, observed: Observed) -> None:
         """Make the pool's replicas those observed. One that is gone gets nothing new and may finish what it has.
@@ -109,7 +119,7 @@ class Pool:
         if not ready or config is None:
             return PoolLoad(self.inflight, 0, False, False)
         outside = self.outside
-        ceiling, available = config.max_inflight, False
+        ceiling, available = self._ceiling, False
         if not excluded and self.inflight < ceiling * len(ready):
             return PoolLoad(self.inflight, len(ready), True, True, outside)
         for replica in ready:
@@ -126,7 +136,7 @@ class Pool:
         Raises:
             LookupError: the pool has no ready replica outside `excluded`.
         """
-        ceiling, total = self.config.max_inflight if self.config else 1, self.inflight
+        ceiling, total = self._ceiling, self.inflight
         if self.outside:
             # The one with the fewest requests may be full of ours, while another has more of others and room.
             full = {replica for replica in self._ready if replica.inflight >= ceiling} if total >= ceiling else set()

@@ -120,7 +120,7 @@ class Relay:
         while True:
             record.ended = "cancelled_queued"
             asked = self._clock()
-            placed = call.model.admit(ask)
+            placed = call.model.admit(ask) if call.model.sharing is None else await self._ask(call, ask)
             grant = placed if isinstance(placed, Grant) else await self._wait(call, ask, placed)
             try:
                 queued = 0.0 if placed is grant else self._clock() - asked
@@ -153,6 +153,24 @@ class Relay:
             return None
         finally:
             attempt.close()
+
+    async def _ask(self, call: Call, ask: Ask) -> Grant | Refusal:
+        """Ask for a place where several gateways share their counts.
+
+        Raises:
+            ClientGoneError: the client left meanwhile.
+        """
+        client = call.client
+        asking = call.model.ask(ask, client.waker.wake)
+        try:
+            while asking.placed is None and not client.gone:
+                await client.waker.wait()
+            placed = None if client.gone else asking.take()
+            if placed is None:
+                raise ClientGoneError
+            return placed
+        finally:
+            asking.leave()
 
     async def _wait(self, call: Call, ask: Ask, refusal: Refusal) -> Grant:
         """Queue for room.

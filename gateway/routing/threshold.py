@@ -27,23 +27,28 @@ class SwitchState(NamedTuple):
 
 
 class SwitchSettings(NamedTuple):
-    """`resume_below` is a fraction of the limit, `min_dwell` seconds."""
+    """`resume_below` is a fraction of the limit, `min_dwell` seconds, `gateways` as in `limit`."""
 
     threshold: int
     resume_below: float
     min_dwell: float
+    gateways: int = 1
 
 
-def limit(load: ModelLoad, threshold: int) -> int:
-    """In-flight requests at which the speculative pool counts as over."""
-    return threshold * load.speculative.ready if load.speculative else 0
+def limit(load: ModelLoad, threshold: int, gateways: int = 1) -> int:
+    """In-flight requests at which the speculative pool counts as over.
+
+    Among several gateways that can't count together, one's share of it; at least 1, or it would leave the pool idle.
+    """
+    whole = threshold * load.speculative.ready if load.speculative else 0
+    return whole if gateways == 1 else min(whole, max(whole // gateways, 1))
 
 
-def spill(load: ModelLoad, threshold: int) -> Placement:
+def spill(load: ModelLoad, threshold: int, gateways: int = 1) -> Placement:
     """Place one request by the speculative pool's in-flight before it: of five allowed, the fifth goes there."""
     if load.speculative is None or load.baseline is None:
         return _only_pool(load)
-    ours, ceiling = load.speculative.inflight, limit(load, threshold)
+    ours, ceiling = load.speculative.inflight, limit(load, threshold, gateways)
     if ours + load.speculative.outside < ceiling or not load.speculative.available:
         return prefer(load, "speculative", Reason.UNDER_THRESHOLD)
     return prefer(load, "baseline", Reason.ENGINE_LOAD if ours < ceiling else Reason.OVER_THRESHOLD)
@@ -79,7 +84,7 @@ def _with_and_without(
     step: _Step, state: SwitchState, load: ModelLoad, settings: SwitchSettings, now: float
 ) -> SwitchState:
     """The next state, and beside it what it would be if engines held nothing from elsewhere."""
-    ours, outside, ceiling = load.inflight, load.outside, limit(load, settings.threshold)
+    ours, outside, ceiling = load.inflight, load.outside, limit(load, settings.threshold, settings.gateways)
     if not outside and state.alone is None:
         return step(state, ours, ceiling, settings, now)
     alone = step(state.alone or state, ours, ceiling, settings, now)

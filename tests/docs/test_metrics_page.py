@@ -13,6 +13,7 @@ from tests.kube.apiserver import ApiServer
 from tests.kube.apiserver.errors import StatusError
 from tests.support.behaviours import AFTER_FIRST_BYTE, End, answer, fail, play
 from tests.support.config import config, model
+from tests.support.redis import redis_server, section
 from tests.support.site import CHAT, Site, chat, fake_model, site
 from tests.support.threads import EngineThread
 
@@ -30,18 +31,21 @@ PARTS = {"le"}
 
 @pytest.fixture(scope="module")
 def here(engine_thread: EngineThread, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """A gateway with static pools, and with one that it looks for in a cluster whose API server fails at first."""
-    with ApiServer(tls=True) as server, pytest.MonkeyPatch.context() as patch:
+    """A gateway with static pools, and one that it looks for in a cluster; Redis and the API server fail at first."""
+    with ApiServer(tls=True) as server, pytest.MonkeyPatch.context() as patch, redis_server(started=False) as redis:
         server.faults.refuse(StatusError(503, "ServiceUnavailable", "starting"), times=3)
         patch.setenv("KUBECONFIG", str(server.kubeconfig(tmp_path_factory.mktemp("kube") / "config", namespace="llm")))
         found = model(baseline={"discovery": {"kubernetes": {"service": "engines"}}}, name="found")
         with site(
             engine_thread,
             settings=lambda fast, plain: config(
-                fake_model(fast, plain, {"engine_load": {"enabled": True}}, policy={"mode": "switch"}), found
+                fake_model(fast, plain, {"engine_load": {"enabled": True}}, policy={"mode": "switch"}),
+                found,
+                redis=section(redis),
             ),
             wait_for="/health",
         ) as running:
+            redis.start()
             yield running
 
 
@@ -52,7 +56,7 @@ async def seen(here: Site) -> dict[str, Described]:
     # The baseline pool's engine has no such page, which makes for failures.
     first.metrics = "llamacpp:requests_processing 0\n"
     samples = [f"spillway_{name}{{" for name in ("discovery_errors_total", "engine_load_errors_total")]
-    samples.append("spillway_engine_load_age_seconds{")
+    samples += [f"spillway_{name}{{" for name in ("engine_load_age_seconds", "shared_inflight", "redis_failures_total")]
     await here.gateway.eventually(lambda: all(sample in here.gateway.get("/metrics").text for sample in samples), 10.0)
     async with here.client() as client:
         await client.post(CHAT, json=chat(stream=True))

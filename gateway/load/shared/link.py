@@ -1,0 +1,301 @@
+"""One gateway's line to the counts of one model: hands over what is asked and given back, and keeps them right.
+
+Requests never wait for a send: what gathers in one turn of the event loop, or while earlier steps are on their way,
+goes as one step. Leases given back ride along.
+
+An incarnation is a name under which Redis counts the gateway's leases. After whatever leaves in doubt what Redis has
+done (no answer in time, a broken connection, an error), and whenever Redis says that it has forgotten the name, the
+gateway takes a new one, and has the old one's leases dropped in the step in which it brings its own along. A late
+command under an old name so finds nothing to change.
+"""
+
+import asyncio
+import itertools
+import time
+from collections import deque
+from collections.abc import Sequence
+from time import monotonic
+
+import hiredis
+
+from gateway.config import Redis
+from gateway.load.shared.parties import Ask, Journal, Owner, State
+from gateway.load.shared.step import TEXT, Argument, Script
+from gateway.load.shared.timer import Timer
+from gateway.load.shared.wire import Connection, RedisFailedError
+
+# Steps on their way at once: a second one keeps Redis busy while the answer to the first travels.
+_AT_ONCE = 2
+# Leases given back wait so long (seconds) for a request to ride along with.
+_RELEASE_SECONDS = 0.002
+# Every so many heartbeats the leases are compared one by one.
+_AUDIT_BEATS = 5
+# Old names that may still have something in Redis, which forgets them by itself a little later.
+_STALE = 100
+
+
+class Link:
+    """The shared counts of one model. `state`: up, decided by Redis; joining, will be at once; down, decided here.
+
+    `held` are the leases of this gateway, whoever decided: pool and replica by number.
+    """
+
+    def __init__(self, model: str, settings: Redis, gateway: str, owner: Owner, journal: Journal) -> None:
+        """`gateway` is an id that no other gateway has. Make it in the event loop."""
+        self.model = model
+        self.state: State = "joining"
+        self.since = time.time()
+        self.error: str | None = None
+        self.gateways = settings.expected_gateways
+        self.high = False
+        self.held: dict[int, str] = {}
+        self.disturbed = asyncio.Event()
+        self._settings = settings
+        self._gateway = gateway
+        self._owner = owner
+        self._journal = journal
+        self._loop = loop = asyncio.get_running_loop()
+        self._numbers = itertools.count(1)
+        self._connection: Connection | None = None
+        self._script: Script | None = None
+        self._stale: list[str] = []
+        self._asks: list[Ask] = []
+        self._releases: list[int] = []
+        self._unadopted: dict[int, str] = {}
+        self._sent: deque[tuple[float, Sequence[Ask], tuple[Argument, ...]]] = deque()
+        self._published = -1
+        self._beats = 0
+        self._scheduled = False
+        self._refreshed: list[asyncio.Future[None]] = []
+        self._beat = Timer(loop, self._live)
+        self._late = Timer(loop, self._flush)
+        self._overdue = Timer(loop, self._check_overdue)
+        self._hold = Timer(loop, self._stop_holding)
+        self._hold.start(settings.timeout_seconds)
+
+    @property
+    def decides(self) -> bool:
+        """Whether Redis is to be asked; else the gateway decides by itself."""
+        return self.state != "down"
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a connection, joined or not."""
+        return self._connection is not None
+
+    def lease(self) -> int:
+        """A number for a lease that has none yet."""
+        return next(self._numbers)
+
+    def ask(self, ask: Ask) -> None:
+        """Ask for a lease. Only while `decides`."""
+        ask.at = monotonic()
+        self._asks.append(ask)
+        if not self._scheduled and self.state == "up" and len(self._sent) < _AT_ONCE:
+            self._scheduled = True
+            self._loop.call_soon(self._flush)
+
+    def adopt(self, lease: int, field: str) -> None:
+        """Count a lease that was given without Redis."""
+        self.held[lease] = self._unadopted[lease] = field
+
+    def release(self, lease: int) -> None:
+        """Give a lease back. Never waits."""
+        self.held.pop(lease, None)
+        if self._connection is None:
+            self._unadopted.pop(lease, None)
+            return
+        self._releases.append(lease)
+        if not self._scheduled:
+            self._late.start(_RELEASE_SECONDS)
+
+    async def refresh(self) -> None:
+        """Bring the counts up to date, if Redis says them in time."""
+        if self.state == "up":
+            done = self._loop.create_future()
+            self._refreshed.append(done)
+            self._send("beat")
+            await asyncio.wait((done,), timeout=self._settings.timeout_seconds)
+
+    async def join(self, connection: Connection) -> None:
+        """Take a new name on this connection, and bring along what is held.
+
+        Raises:
+            RedisFailedError, TimeoutError: it can't be done now.
+        """
+        if self._script is not None:
+            self._stale.append(self._script.incarnation)
+        settings, owner = self._settings, self._owner
+        name = f"{self._gateway}.{next(self._numbers)}"
+        script = self._script = Script(settings.key_prefix, self.model, name, settings.expiry_seconds)
+        self._connection = connection
+        async with asyncio.timeout(settings.timeout_seconds):
+            await connection.call(script.hello())
+        held, stale = dict(self.held), tuple(self._stale)
+        self._unadopted.clear()
+        self._releases.clear()
+        self._published = owner.version()
+        step = script.step("beat", owner.terms(), forget=stale, adopt=held, views=owner.views())
+        async with asyncio.timeout(settings.timeout_seconds + 1e-4 * len(held)):
+            reply = (await connection.call(step))[0]
+        if not isinstance(reply, list) or reply[0] != "ok":
+            raise RedisFailedError("it forgot this gateway at once")
+        del self._stale[: len(stale)]
+        self._take(reply)
+        self._set("up", None)
+        self._beat.start(settings.heartbeat_seconds)
+        self._flush()
+
+    async def leave(self) -> None:
+        """Give up all that is held, if Redis takes note in time; if not, silence will do it."""
+        connection, script = self._connection, self._script
+        if self.state == "up" and connection is not None and script is not None:
+            step = script.step("step", self._owner.terms(), forget=(script.incarnation,))
+            try:
+                async with asyncio.timeout(self._settings.timeout_seconds):
+                    await connection.call(step)
+            except (RedisFailedError, TimeoutError):
+                return
+
+    def part(self) -> None:
+        """End the connection. Whatever was on its way is in doubt."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        if self._script is not None:
+            self._stale = [*self._stale, self._script.incarnation][-_STALE:]
+            self._script = None
+        for timer in (self._beat, self._overdue, self._late, self._hold):
+            timer.stop()
+
+    def fail(self, kind: str, reason: str) -> None:
+        """Go on without Redis: whoever waits for it decides here."""
+        self._journal.failed(self.model, kind)
+        self.part()
+        self._set("down", reason)
+        asks = [ask for _, sent, _ in self._sent for ask in sent] + self._asks
+        self._sent.clear()
+        self._asks = []
+        self._releases.clear()
+        self._unadopted.clear()  # `held` has them, for when Redis is back.
+        for ask in asks:
+            ask.unanswered()
+        self.disturbed.set()
+
+    def _forgotten(self, asks: Sequence[Ask]) -> None:
+        """Redis has dropped our leases, and done nothing since: come back under another name, and ask again."""
+        self._asks = [*asks, *self._asks]
+        if self.state == "up":
+            self._set("joining", None)
+            self._beat.stop()
+            self._hold.start(self._settings.timeout_seconds)
+            self.disturbed.set()
+
+    def _stop_holding(self) -> None:
+        if self.state == "joining":
+            self._set("down", f"no answer within {self._settings.timeout_seconds:g} s")
+            asks, self._asks = self._asks, []
+            for ask in asks:
+                ask.unanswered()
+
+    def _set(self, state: State, error: str | None) -> None:
+        self.error = error
+        if state != "joining":
+            self._hold.stop()
+        if state != self.state:
+            self.state, self.since = state, time.time()
+            self._journal.changed()
+            self._owner.link_changed()
+
+    def _live(self) -> None:
+        self._beats += 1
+        self._beat.start(self._settings.heartbeat_seconds)
+        self._send("audit" if self._beats % _AUDIT_BEATS == 0 else "beat")
+
+    def _flush(self) -> None:
+        """Send what has gathered, unless enough is on its way."""
+        self._scheduled = False
+        if (self._asks or self._releases or self._unadopted) and self.state == "up" and len(self._sent) < _AT_ONCE:
+            self._send("step")
+
+    def _send(self, what: str) -> None:
+        owner, script, connection = self._owner, self._script, self._connection
+        if script is None or connection is None or self.state != "up":
+            return
+        views, version = None, owner.version()
+        if version != self._published or what == "audit":
+            views, self._published = owner.views(), version
+        asks, self._asks = self._asks, []
+        adopt, release = self._unadopted, self._releases
+        command = script.step(what, owner.terms(), adopt=adopt, views=views, release=release, asks=asks)
+        adopt.clear()
+        release.clear()
+        self._sent.append((monotonic(), asks, command))
+        self._overdue.start(self._settings.timeout_seconds)
+        connection.send(command, self._replied)
+
+    def _replied(self, reply: object) -> None:
+        if not isinstance(reply, list):
+            self._refused(reply)
+            return
+        _, asks, _ = self._sent.popleft()
+        if reply[0] != "ok":
+            self._forgotten(asks)
+            return
+        if asks:
+            answers, held, now = reply[5], self.held, monotonic()
+            for at, ask in enumerate(asks):
+                case, url = answers[2 * at], answers[2 * at + 1]
+                if url:
+                    held[ask.lease] = f"{ask.letters[case]} {url}"
+                self._journal.waited(self.model, now - ask.at)
+                ask.answered(case, url)
+        self._take(reply)
+        self._flush()
+
+    def _refused(self, reply: object) -> None:
+        text = str(reply)
+        if isinstance(reply, hiredis.ReplyError) and text.startswith("NOSCRIPT") and self._connection is not None:
+            # Its scripts were flushed, so that nothing of this step was done: say it again with the whole script.
+            sent, asks, command = self._sent.popleft()
+            self._sent.append((sent, asks, command))
+            self._connection.send(("EVAL", TEXT, *command[2:]), self._replied)
+            return
+        self.fail("error", text)
+
+    def _take(self, reply: list[object]) -> None:
+        """What a step's reply says of the whole."""
+        _, high, _, _, gateways, _, *more = reply
+        self.high = bool(high)
+        self.gateways = max(int(str(gateways)), 1)
+        if not more:
+            return
+        counts, *audited = more
+        assert isinstance(counts, list)
+        self._owner.counted(dict(zip(counts[::2], map(int, counts[1::2]), strict=True)))
+        for done in self._refreshed:
+            if not done.done():
+                done.set_result(None)
+        self._refreshed.clear()
+        for there in audited:
+            assert isinstance(there, list)
+            self._reconcile({int(lease) for lease in there})
+
+    def _reconcile(self, there: set[int]) -> None:
+        """Put right what Redis and we hold for ours. Repeating what is on its way does no harm."""
+        self._releases += there - self.held.keys()
+        self._unadopted |= {lease: self.held[lease] for lease in self.held.keys() - there}
+
+    def _check_overdue(self) -> None:
+        """Whether the oldest step has waited for its reply for too long."""
+        if not self._sent:
+            return
+        patience = self._settings.timeout_seconds
+        left = self._sent[0][0] + patience - monotonic()
+        if left > 0:
+            self._overdue.start(left)
+        elif left > -patience / 4:
+            # If the event loop was held up, the reply may be here and unread.
+            self._overdue.start(patience / 4)
+        else:
+            self.fail("timeout", f"no answer within {patience:g} s")

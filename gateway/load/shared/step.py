@@ -1,0 +1,105 @@
+"""The script of one step on a model's shared counts (step.lua), and how it is called."""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import resources
+from typing import NamedTuple, Protocol
+
+TEXT = resources.files(__package__).joinpath("step.lua").read_text()
+SHA = hashlib.sha1(TEXT.encode(), usedforsecurity=False).hexdigest()
+
+Argument = str | int | float
+
+
+class Terms(NamedTuple):
+    """What a gateway decides by, as step.lua's arguments 4 to 10; milliseconds and requests."""
+
+    bound: int = 0
+    mark: float = -1.0
+    dwell: int = 0
+    speculative_cap: int = 1
+    baseline_cap: int = 1
+    speculative_outside: int = 0
+    baseline_outside: int = 0
+
+
+class Asked(Protocol):
+    """A request for a lease, as step.lua has it."""
+
+    lease: int
+    test: str
+    letters: str
+    affinity: int
+    tried: Sequence[str]
+
+
+View = Sequence[Argument]
+
+
+class Script:
+    """Calls on behalf of one incarnation of a gateway."""
+
+    def __init__(self, prefix: str, model: str, incarnation: str, expiry: float) -> None:
+        """`expiry` in seconds."""
+        self.incarnation = incarnation
+        self._expiry = int(expiry * 1000)
+        base = key_base(prefix, model)
+        keys = (
+            f"{base}:gateways",
+            f"{base}:counts",
+            f"{base}:switch",
+            f"{base}:leases:{incarnation}",
+            f"{base}:view:s:{incarnation}",
+            f"{base}:view:b:{incarnation}",
+        )
+        self._head: tuple[Argument, ...] = (SHA, len(keys), *keys, incarnation)
+
+    def hello(self) -> tuple[Argument, ...]:
+        """Enter the gateways. Holds nothing yet, so that one which comes late, after it was given up, does no harm."""
+        return ("EVALSHA", *self._head, "hello", self._expiry)
+
+    def step(
+        self,
+        what: str,
+        terms: Terms,
+        *,
+        forget: Sequence[str] = (),
+        adopt: Mapping[int, str] | None = None,
+        views: tuple[View, View] | None = None,
+        release: Sequence[int] = (),
+        asks: Iterable[Asked] = (),
+    ) -> tuple[Argument, ...]:
+        """One step; the script says what each part does."""
+        arguments: list[Argument] = ["EVALSHA", *self._head, what, self._expiry, *terms, len(forget), *forget]
+        if adopt:
+            arguments.append(2 * len(adopt))
+            for lease, field in adopt.items():
+                arguments += (lease, field)
+        else:
+            arguments.append(0)
+        if views is None:
+            arguments += (-1, -1)
+        else:
+            for view in views:
+                arguments.append(len(view))
+                arguments += view
+        arguments.append(len(release))
+        arguments += release
+        at = len(arguments)
+        arguments.append(0)
+        count = 0
+        for ask in asks:
+            count += 1
+            arguments += (ask.lease, ask.test, ask.letters, ask.affinity, len(ask.tried), *ask.tried)
+        arguments[at] = count
+        return tuple(arguments)
+
+
+def member(url: str, outside: int) -> str:
+    """A ready replica in a view; `outside`: the requests that its engine holds beside ours."""
+    return f"{outside} {url}" if outside else url
+
+
+def key_base(prefix: str, model: str) -> str:
+    """What all keys of a model begin with; the braces put them into one slot of a cluster."""
+    return f"{prefix}:{{{model.replace('%', '%25').replace('{', '%7B').replace('}', '%7D')}}}"

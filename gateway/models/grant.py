@@ -1,0 +1,16 @@
+"""What a request gets that may go ahead."""
+
+from typing import NamedTuple
+
+from gateway.load import Lease
+from gateway.pools import Pool, Replica
+from gateway.routing import Reason
+
+
+class Grant(NamedTuple):
+    """A place on a replica, and why there. Whoever holds it releases the lease."""
+
+    lease: Lease
+    pool: Pool
+    replica: Replica
+    reason: Reason
