@@ -1,4 +1,4 @@
-"""The command line: spillway serve | check-config | demo | engine."""
+"""The command line: spillway serve | check-config | demo | status | engine."""
 
 import argparse
 import asyncio
@@ -39,11 +39,23 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("file", type=Path, metavar="FILE")
     check.set_defaults(run=_check_config)
 
+    from loadtest import calibrate
+
+    find = commands.add_parser("calibrate", help="measure where the pools cross, and say which threshold to set")
+    calibrate.add_arguments(find)
+    find.set_defaults(run=calibrate.run)
+
     from gateway import demo
 
     show = commands.add_parser("demo", help="run the gateway over two real local engines and show what it does")
     demo.add_arguments(show)
     show.set_defaults(run=demo.run)
+
+    from gateway import status
+
+    look = commands.add_parser("status", help="show what a running gateway knows of its pools, replicas and Redis")
+    status.add_arguments(look)
+    look.set_defaults(run=status.run)
 
     import spillway_engine.cli
 

@@ -19,7 +19,8 @@ VALIDATOR = jsonschema.Draft7Validator(SCHEMA)
 Path = tuple[str, ...]
 
 # Mappings that hold what the operator likes: labels, resources, Kubernetes' own types.
-FREE = {"policy", "discovery", "health", "engine_load", "tls", "limits", "retries", "log", "redis", "requests", "resources"}
+FREE = {"policy", "discovery", "health", "engine_load", "tls", "limits", "retries", "log", "redis"}
+FREE |= {"requests", "resources"}
 
 
 def resolved(node: Object) -> Object:

@@ -17,6 +17,8 @@ def completed(shown: dict[str, Any]) -> dict[str, Any]:
     """The shown part within the least that it needs around it."""
     if "models" in shown:
         return shown
+    if "engine_load" in shown:
+        return {"models": [{"name": "shown", "pools": {"speculative": {**POOL, **shown}}}]}
     model = {"name": "shown", "pools": {"speculative": POOL, "baseline": POOL}}
     if "policy" in shown:
         return {"models": [{**model, **shown}]}
