@@ -39,12 +39,6 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("file", type=Path, metavar="FILE")
     check.set_defaults(run=_check_config)
 
-    from loadtest import calibrate
-
-    find = commands.add_parser("calibrate", help="measure where the pools cross, and say which threshold to set")
-    calibrate.add_arguments(find)
-    find.set_defaults(run=calibrate.run)
-
     from gateway import demo
 
     show = commands.add_parser("demo", help="run the gateway over two real local engines and show what it does")
