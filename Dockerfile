@@ -18,6 +18,7 @@ RUN --mount=type=secret,id=pip.conf,target=/etc/pip.conf \
       --require-hashes --only-binary :all: -r requirements-image.lock
 COPY pyproject.toml README.md LICENSE ./
 COPY gateway gateway
+COPY loadtest loadtest
 COPY engine-images/spillway_engine engine-images/spillway_engine
 COPY engine-images/profiles engine-images/profiles
 # kubernetes.aio is the same client for asyncio, which nothing here imports: a third of all there is.

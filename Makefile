@@ -14,6 +14,8 @@ BUILDER ?= docker build
 BASE ?=
 VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' gateway/__init__.py)
 IMAGE ?= spillway:$(VERSION)
+LOADTEST := deploy/loadtest-image
+LOADTEST_IMAGE ?= spillway-loadtest:$(VERSION)
 REVISION = $(shell git rev-parse HEAD 2>/dev/null)
 COMMITTED = $(shell git log -1 --format=%ct 2>/dev/null)
 
@@ -57,6 +59,10 @@ bench: venv ## what relaying costs, beside nginx, Envoy and others, in one run; 
 	bash bench/setup.sh
 	$(BIN)/python -m bench
 
+.PHONY: loadtest
+loadtest: venv ## a small sweep on two local engines: what routing gains here; ARGS=... as of spillway-loadtest sweep
+	$(BIN)/python -m loadtest.local $(ARGS)
+
 .PHONY: lock
 lock: venv ## the lock files from pyproject.toml, keeping what is locked; ARGS=--upgrade for the newest versions
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
@@ -64,11 +70,16 @@ lock: venv ## the lock files from pyproject.toml, keeping what is locked; ARGS=-
 	# The image has the versions that the tests ran with.
 	$(COMPILE) --constraints requirements.lock pyproject.toml -o requirements-image.lock
 	echo hatchling | $(COMPILE) --constraints requirements.lock - -o requirements-build.lock
+	printf '%s\n' jinja2 locust matplotlib | $(COMPILE) --constraints requirements.lock - -o $(LOADTEST)/requirements.lock
 
 .PHONY: image
 image: ## the container image; IMAGE=spillway:0.1.0, BUILDER="podman build", BASE=python@sha256:..., ARGS=...
 	$(BUILDER) --tag $(IMAGE) $(if $(BASE),--build-arg BASE=$(BASE)) --build-arg VERSION=$(VERSION) \
 		--build-arg REVISION=$(REVISION) $(if $(COMMITTED),--build-arg SOURCE_DATE_EPOCH=$(COMMITTED)) $(ARGS) .
+
+.PHONY: image-loadtest
+image-loadtest: ## on top of IMAGE, the image with what load tests need; LOADTEST_IMAGE=, and BUILDER, BASE as above
+	$(BUILDER) --tag $(LOADTEST_IMAGE) $(if $(BASE),--build-arg BASE=$(BASE)) --build-arg GATEWAY=$(IMAGE) $(LOADTEST)
 
 .PHONY: dist
 dist: venv ## wheel and source archive, in dist/
@@ -79,4 +90,4 @@ dist: venv ## wheel and source archive, in dist/
 clean: ## remove what these targets made; the demo's model in ~/.cache/spillway stays
 	rm -rf $(VENV) .venv-bench .venv-bench-python dist bench/build tests/clients/node/node_modules tests/monitoring/schema/node_modules
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	find gateway tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
+	find gateway loadtest tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

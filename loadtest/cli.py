@@ -1,18 +1,17 @@
 """The command line: spillway-loadtest sweep | report | locust | prompts."""
 
 import argparse
-import json
 import sys
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from loadtest import report, results
+from loadtest import records, report
 from loadtest.client import BadTargetError
-from loadtest.commands import Measurement, add_server_options, measure, server, summary
-from loadtest.commands.sweeping import replicas_in_common, with_neighbourhood
-from loadtest.prompts import DEFAULT_MIX, KINDS, BadMixError, library, parse_mix
-from loadtest.stats import judge, quantiles
+from loadtest.commands import Measurement, measure, rejudge, server, summary, with_neighbourhood
+from loadtest.options import add_server_options, add_sweep_options
+from loadtest.prompts import KINDS, BadMixError, library, parse_mix
+from loadtest.stats import quantiles
 from loadtest.sweep import (
     BadArmError,
     BadPlanError,
@@ -24,7 +23,6 @@ from loadtest.sweep import (
     parse_levels,
 )
 
-LEVELS = "1,2,5,10,30,70,100,250"
 _complain = partial(print, file=sys.stderr, flush=True)
 
 
@@ -35,7 +33,7 @@ def main(argv: list[str] | None = None) -> int:
         _parser().error(f"unrecognized arguments: {' '.join(rest)}")
     try:
         status: int = args.run(args, rest)
-    except (BadTargetError, BadMixError, BadArmError, BadPlanError, SweepError, results.BadResultsError) as error:
+    except (BadTargetError, BadMixError, BadArmError, BadPlanError, SweepError, records.BadResultsError) as error:
         _complain(f"spillway-loadtest: {error}")
         return 2
     return status
@@ -60,50 +58,6 @@ def _parser() -> argparse.ArgumentParser:
     prompts = commands.add_parser("prompts", help="the shipped prompts: how many, and how long")
     prompts.set_defaults(run=_prompts)
     return parser
-
-
-def add_sweep_options(parser: argparse.ArgumentParser) -> None:
-    """Adds what a sweep can be told."""
-    group = parser.add_argument_group("sweep")
-    group.add_argument("--levels", default=LEVELS, help="requests at once (default: %(default)s)")
-    group.add_argument(
-        "--threshold-levels", action="store_true", help="also T-1, T, T+1 and 2T, T being the limit that /status shows"
-    )
-    group.add_argument(
-        "--arm",
-        action="append",
-        default=[],
-        metavar="NAME[=HOW]",
-        help="may be repeated; HOW is pool:POOL (by header), model:MODEL or a URL, and nothing for the gateway's "
-        "choice (default: speculative=pool:speculative, baseline=pool:baseline and spillway)",
-    )
-    group.add_argument("--requests", type=int, default=30, help="a level (default: %(default)s), and at least ...")
-    group.add_argument("--per-client", type=int, default=2, help="... so many a client (default: %(default)s)")
-    group.add_argument("--max-tokens", type=int, default=512, help="of an answer (default: %(default)s)")
-    group.add_argument("--repeats", type=int, default=3, help="of everything (default: %(default)s)")
-    group.add_argument("--warmup", type=int, default=5, help="requests of each arm first (default: %(default)s)")
-    group.add_argument("--no-level-warmup", action="store_true", help="don't send short requests before a new level")
-    group.add_argument("--settle", type=float, default=3.0, help="idle seconds before each (default: %(default)s)")
-    group.add_argument("--mix", default=str(DEFAULT_MIX), help=f"of {', '.join(KINDS)} (default: %(default)s)")
-    group.add_argument("--same-prompts", action="store_true", help="let prefix caches help: send prompts as they are")
-    group.add_argument("--seed", default="1", help="of the order of prompts (default: %(default)s)")
-    group.add_argument(
-        "--body", type=_object, default={}, metavar="JSON", help='more members of each request: {"ignore_eos": true}'
-    )
-    group.add_argument("--note", default="", help="a sentence for the report: what hardware, what engines")
-    group.add_argument(
-        "--out", type=Path, metavar="DIR", help="folder for the results (default: loadtest-results/TIME)"
-    )
-
-
-def _object(text: str) -> dict[str, object]:
-    try:
-        value = json.loads(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"not JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise argparse.ArgumentTypeError("must be a JSON object")
-    return value
 
 
 def plan_from(args: argparse.Namespace, status: Status | None) -> Plan:
@@ -133,9 +87,9 @@ def _sweep(args: argparse.Namespace, _: list[str]) -> int:
     return 0 if found.complete and not any(cell.failed for cell in found.cells) else 1
 
 
-def write(found: results.Results, folder: Path) -> None:
+def write(found: records.Results, folder: Path) -> None:
     """Writes every file of a run and says the verdict."""
-    written = results.write(found, folder)
+    written = records.write(found, folder)
     try:
         written.append(report.write(found, folder))
     except report.MissingLibraryError as error:
@@ -144,9 +98,8 @@ def write(found: results.Results, folder: Path) -> None:
 
 
 def _report(args: argparse.Namespace, _: list[str]) -> int:
-    found = results.read(args.folder)
-    threshold = found.policy.get("threshold")
-    found.verdict = judge(found.cells, replicas=replicas_in_common(found.replicas), threshold=threshold)
+    found = records.read(args.folder)
+    rejudge(found)
     write(found, args.folder)
     return 0
 

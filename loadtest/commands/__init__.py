@@ -1,6 +1,6 @@
-"""The subcommands: each adds its options to a parser and runs from what was parsed."""
+"""What the command lines do, once their options are parsed."""
 
-from loadtest.commands.server import Server, add_server_options, server
-from loadtest.commands.sweeping import Measurement, measure, summary
+from loadtest.commands.server import Server, server
+from loadtest.commands.sweeping import Measurement, measure, rejudge, summary, with_neighbourhood
 
-__all__ = ["Measurement", "Server", "add_server_options", "measure", "server", "summary"]
+__all__ = ["Measurement", "Server", "measure", "rejudge", "server", "summary", "with_neighbourhood"]

@@ -1,12 +1,9 @@
-"""Options that say where the server is, shared by all commands."""
+"""The server under test, from the command line."""
 
 import argparse
-import os
 from dataclasses import dataclass
 
 from loadtest.client import Target, parse_target
-
-KEY_VARIABLE = "SPILLWAY_API_KEY"
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,21 +14,6 @@ class Server:
     status_url: str
     model: str
     timeout: float
-
-
-def add_server_options(parser: argparse.ArgumentParser) -> None:
-    """Adds them."""
-    group = parser.add_argument_group("server")
-    group.add_argument("--url", required=True, help="the gateway's base URL, such as http://localhost:8080")
-    group.add_argument("--status-url", default="", metavar="URL", help="where /status is, if not there (`admin`)")
-    group.add_argument("--model", default="", help="the model to ask for (default: the first that the server lists)")
-    group.add_argument(
-        "--api-key", default=os.environ.get(KEY_VARIABLE, ""), metavar="KEY", help=f"default: ${KEY_VARIABLE}"
-    )
-    group.add_argument("--header", action="append", default=[], metavar="'NAME: VALUE'", help="may be repeated")
-    group.add_argument("--timeout", type=float, default=600.0, metavar="SECONDS", help="for one request")
-    group.add_argument("--insecure", action="store_true", help="take any TLS certificate")
-    group.add_argument("--ca-file", metavar="FILE", help="certificates to trust, as PEM")
 
 
 def server(args: argparse.Namespace) -> Server:

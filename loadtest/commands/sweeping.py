@@ -15,7 +15,7 @@ import msgspec
 import uvloop
 
 from loadtest.commands.server import Server
-from loadtest.results import ArmInfo, Results, line
+from loadtest.records import ArmInfo, Results, line
 from loadtest.stats import Cell, judge
 from loadtest.stats.crossover import BASELINE, SPECULATIVE
 from loadtest.sweep import Plan, Status, StatusClient, Sweep, SweepError, neighbourhood
@@ -49,9 +49,7 @@ async def _measure(wanted: Measurement) -> Results:
         plan = wanted.plan(status)
         sweep = Sweep(plan, place.target, model, status=client, timeout=place.timeout, say=wanted.told)
         complete = await _run(sweep, wanted)
-    threshold = status.policy.threshold if status else None
-    replicas = {name: pool.ready for name, pool in status.pools.items()} if status else {}
-    return Results(
+    results = Results(
         created=created.isoformat(timespec="seconds"),
         url=place.target.url,
         model=model,
@@ -59,13 +57,22 @@ async def _measure(wanted: Measurement) -> Results:
         arms=[ArmInfo(arm.name, str(arm)) for arm in plan.arms],
         cells=sweep.cells,
         looks=sweep.looks,
-        verdict=judge(sweep.cells, replicas=replicas_in_common(replicas), threshold=threshold),
+        verdict=judge([]),
         policy={name: value for name, value in msgspec.to_builtins(status.policy).items() if value} if status else {},
-        replicas=replicas,
+        replicas={name: pool.ready for name, pool in status.pools.items()} if status else {},
         machine=f"generator on {platform.system()} {platform.machine()}, Python {platform.python_version()}",
         note=wanted.note,
         complete=complete,
     )
+    rejudge(results)
+    return results
+
+
+def rejudge(results: Results) -> None:
+    """Puts the verdict on all its cells into the results."""
+    threshold: int | None = results.policy.get("threshold")
+    replicas = _replicas_in_common(results.replicas)
+    results.verdict = judge(results.cells, replicas=replicas, threshold=threshold)
 
 
 async def _run(sweep: Sweep, wanted: Measurement) -> bool:
@@ -94,7 +101,7 @@ async def _first_model(http: httpx.AsyncClient, url: str) -> str:
     return str(name)
 
 
-def replicas_in_common(replicas: dict[str, int]) -> int:
+def _replicas_in_common(replicas: dict[str, int]) -> int:
     """Replicas of each of the two pools if they have as many; else 1, and levels mean the pools as they are."""
     counts = {replicas.get(SPECULATIVE, 1), replicas.get(BASELINE, 1)}
     return max(1, counts.pop()) if len(counts) == 1 else 1

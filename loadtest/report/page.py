@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 
-from loadtest.results.model import Results
+from loadtest.records.model import Results
 from loadtest.stats import Cell, Spread
 from loadtest.stats.compare import arms, figure, levels
 

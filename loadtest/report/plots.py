@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 
-from loadtest.results.model import Look, Results
+from loadtest.records.model import Look, Results
 from loadtest.stats import Cell
 from loadtest.stats.compare import arms, figure, levels
 from loadtest.stats.crossover import BASELINE, SPECULATIVE

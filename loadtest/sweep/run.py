@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 
 from loadtest.client import Ask, AsyncClient, Sample, Target, parse_target
-from loadtest.results.model import Look
+from loadtest.records.model import Look
 from loadtest.stats import Cell, summarise
 from loadtest.sweep.arms import Arm
 from loadtest.sweep.meter import Meter

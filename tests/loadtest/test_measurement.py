@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from loadtest.client import Ask, parse_target
-from loadtest.results import line
+from loadtest.records import line
 from loadtest.stats import Cell
 from loadtest.sweep import Arm, Plan, StatusClient, Sweep
 from tests.loadtest.drivers import DRIVERS, ask

@@ -1,7 +1,7 @@
 """A run's results as files: results.json, results.csv, and the lines of a table in text."""
 
-from loadtest.results.files import BadResultsError, read, write
-from loadtest.results.lines import line
-from loadtest.results.model import ArmInfo, Look, Results
+from loadtest.records.files import BadResultsError, read, write
+from loadtest.records.lines import line
+from loadtest.records.model import ArmInfo, Look, Results
 
 __all__ = ["ArmInfo", "BadResultsError", "Look", "Results", "line", "read", "write"]

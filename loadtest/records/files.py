@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from loadtest.results.model import VERSION, Results
+from loadtest.records.model import VERSION, Results
 from loadtest.stats import Cell
 
 JSON, CSV = "results.json", "results.csv"
