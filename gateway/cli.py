@@ -1,4 +1,4 @@
-"""The command line: spillway serve | check-config | demo | status | engine."""
+"""The command line: spillway serve | check-config | calibrate | demo | status | engine."""
 
 import argparse
 import asyncio
@@ -38,6 +38,12 @@ def _parser() -> argparse.ArgumentParser:
     check = commands.add_parser("check-config", help="validate a configuration and print what would be in force")
     check.add_argument("file", type=Path, metavar="FILE")
     check.set_defaults(run=_check_config)
+
+    from loadtest import calibrate
+
+    find = commands.add_parser("calibrate", help="measure where the pools cross, and say which threshold to set")
+    calibrate.add_arguments(find)
+    find.set_defaults(run=calibrate.run)
 
     from gateway import demo
 
