@@ -22,6 +22,8 @@ class Reason(StrEnum):
     POOL_DOWN = "pool_down"
     PINNED = "pinned"
     FAILOVER = "failover"
+    ADAPTIVE = "adaptive"
+    EXPLORATION = "exploration"
 
 
 class Refusal(Enum):

@@ -1,0 +1,6 @@
+"""Learning how fast each pool is, from the requests that it has served. Pure: no clock, no sockets."""
+
+from gateway.learning.learning import Learning, LearningSettings, exact_curve
+from gateway.learning.observation import Observation
+
+__all__ = ["Learning", "LearningSettings", "Observation", "exact_curve"]

@@ -1,0 +1,55 @@
+"""How fast a pool is now, against its curve: one factor for all in-flight counts, followed quickly.
+
+A change in acceptance, a throttled GPU, another engine behind the same address: each changes the speed at all counts by
+nearly the same factor (tokens per second are tokens per step over seconds per step, and acceptance is the first of the
+two). So the factor is tracked by itself, from a few requests, while the curve's shape is learned slowly.
+"""
+
+from math import sqrt
+
+# Variance of the logarithm of the factor that a second adds, and where that ends: 7% in half a minute.
+_DRIFT, _WIDEST = 1.6e-4, 0.09
+# Observations so many standard deviations off are a jump: one alone, or a second one in the same direction.
+_JUMP, _AGAIN = 4.0, 2.5
+# How much of the squared residual enters its mean, at which it starts, and its bounds. Residuals are cut at a factor
+# of four and a half.
+_MEMORY, _FIRST, _LEAST, _CUT = 0.05, 0.01, 4e-4, 1.5
+
+
+class Level:
+    """A Kalman filter of the factor's logarithm (a random walk observed with noise) that also accepts jumps.
+
+    The longer nothing was observed, the more one observation counts; the noise is learned from the residuals.
+    """
+
+    def __init__(self) -> None:
+        """At the curve, and not sure of it."""
+        self.value = 0.0
+        self.variance = _WIDEST
+        self.noise = _FIRST
+        self.scatter = _FIRST
+        self._at: float | None = None
+        self._side = 0
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of observations about what was expected, jumps included."""
+        return sqrt(self.scatter)
+
+    def observe(self, at: float, log_ratio: float) -> None:
+        """A request ran at exp(`log_ratio`) times the curve's speed."""
+        if self._at is not None:
+            self.variance = min(self.variance + _DRIFT * max(at - self._at, 0.0), _WIDEST)
+        self._at = at
+        residual = min(max(log_ratio - self.value, -_CUT), _CUT)
+        deviation = residual / sqrt(self.variance + self.noise)
+        self.scatter += _MEMORY * (residual * residual - self.scatter)
+        side = (deviation > _AGAIN) - (deviation < -_AGAIN)
+        if abs(deviation) > _JUMP or (side and side == self._side):
+            self.variance += residual * residual
+        else:
+            self.noise = max(self.noise + _MEMORY * (residual * residual - self.noise), _LEAST)
+        self._side = side
+        gain = self.variance / (self.variance + self.noise)
+        self.value += gain * residual
+        self.variance *= 1.0 - gain

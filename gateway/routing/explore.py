@@ -1,0 +1,90 @@
+"""Requests sent where the policy would not, to learn what it would be like there: few, and counted.
+
+Invariant: over any stretch of requests no more than `exploration` of them explore, beyond BURST, and on shared hardware
+one trial. None does while more than half of the capacity is in use, and none where the evidence is fresh.
+"""
+
+from typing import NamedTuple, Protocol
+
+from gateway.routing.curve import Curve
+from gateway.routing.grid import index
+from gateway.routing.types import ModelLoad, Role
+
+# Explorations that can be saved up; so many are there at the start.
+BURST = 4.0
+# Seconds between two: what the first one tells should be known before the second.
+_APART = 3.0
+# Requests near a count that make it a known one.
+_KNOWN = 0.5
+
+
+class Exploring(Protocol):
+    """What of the settings matters here."""
+
+    @property
+    def exploration(self) -> float: ...
+    @property
+    def fresh_seconds(self) -> float: ...
+    @property
+    def shared_hardware(self) -> bool: ...
+    @property
+    def capacity(self) -> tuple[int, int]: ...
+
+
+class Budget(NamedTuple):
+    """`credit`: explorations that may be made; below zero after a trial. `at`: when the last began (monotonic seconds).
+
+    `trial`: of those to come, how many belong to one that has begun; all go to `role`.
+    """
+
+    credit: float = BURST
+    at: float = float("-inf")
+    trial: int = 0
+    role: Role = "baseline"
+
+
+def explore(
+    budget: Budget,
+    load: ModelLoad,
+    role: Role,
+    curve: Curve,
+    count: int,
+    settings: Exploring,
+    now: float,
+    ticket: float,
+) -> tuple[bool, Budget]:
+    """Whether this request is to explore the pool of this role, where it would make a replica's requests `count`.
+
+    Separate pools are explored by single requests. On shared hardware a single one among those in the other pool shows
+    whether the pool's speed has changed, yet not how fast it would be for the whole load; while that is unknown there,
+    a trial of two generations of requests is made, on credit.
+    """
+    credit, at, trial, trying = budget
+    credit = min(credit + settings.exploration, BURST)
+    if trial and trying == role and _spare(load, role, settings):
+        return True, Budget(credit - 1.0, at, trial - 1, role)
+    unknown = curve.known[index(count)] < _KNOWN
+    if (
+        credit >= 1.0
+        and (unknown or now - curve.newest > settings.fresh_seconds)
+        and now - at >= _APART
+        and (ticket < 0.5 or curve.requests < 1.0)
+        and _spare(load, role, settings)
+    ):
+        trial = 2 * count + 1 if unknown and settings.shared_hardware else 0
+        return True, Budget(credit - 1.0, now, trial, role)
+    return False, Budget(credit, at, 0, role)
+
+
+def _spare(load: ModelLoad, role: Role, settings: Exploring) -> bool:
+    """Whether no more than half of the capacity is in use, of the model and of this pool, which has room."""
+    used = total = 0
+    for pool, capacity in zip(load, settings.capacity, strict=True):
+        if pool is not None:
+            used += pool.inflight + pool.outside
+            total += capacity * pool.ready
+    pool = load.pool(role)
+    if pool is None or not pool.has_room or 2 * used > total:
+        return False
+    held = settings.capacity[role == "baseline"] * pool.ready
+    return 2 * (pool.inflight + pool.outside) <= held

@@ -1,0 +1,39 @@
+"""Pools that share hardware: the whole load goes where it is worth more, without switching to and fro."""
+
+from typing import NamedTuple
+
+from gateway.routing.types import Role, other
+
+# Seconds of the whole load, lost by being in the wrong pool, that make it move: after a quiet time, and how often that
+# doubles while it has moved a lot. Half of the moves are forgotten after so many seconds.
+_PATIENCE, _DOUBLINGS, _FORGET = 1.0, 6.0, 600.0
+# What is taken as lost in one step between two requests: no more than so many seconds' worth.
+_STEP = 2.0
+
+
+class Together(NamedTuple):
+    """Which pool has the load. `regret`: seconds' worth lost there lately; `strain`: moves not yet forgotten."""
+
+    role: Role = "speculative"
+    regret: float = 0.0
+    strain: float = 0.0
+    at: float = float("-inf")
+
+
+def choose(state: Together, worth: tuple[float, float], now: float) -> Together:
+    """The pool for a newcomer, whose speed in the speculative and in the baseline pool is `worth`.
+
+    What the other pool would be faster by adds up, what it would be slower by is taken off again; the load moves once
+    the sum is worth some seconds. So a great difference moves it at once and a small one late. Each move doubles what
+    the next one takes: a load that hovers about the crossing, where either pool will do, comes to rest.
+    """
+    role, regret, strain, at = state
+    elapsed = min(max(now - at, 0.0), _STEP)
+    here, there = worth if role == "speculative" else (worth[1], worth[0])
+    lost = min(max((there - here) / here, -1.0), 1.0) if here > 0 else 1.0 if there > 0 else 0.0
+    regret = max(regret + lost * elapsed, 0.0)
+    if strain:
+        strain *= 0.5 ** (max(now - at, 0.0) / _FORGET)
+    if regret > _PATIENCE * 2 ** min(strain, _DOUBLINGS):
+        return Together(other(role), 0.0, strain + 1.0, now)
+    return Together(role, regret, strain, now)
