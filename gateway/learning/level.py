@@ -7,8 +7,9 @@ two). So the factor is tracked by itself, from a few requests, while the curve's
 
 from math import sqrt
 
-# Variance of the logarithm of the factor that a second adds, and where that ends: 7% in half a minute.
-_DRIFT, _WIDEST = 1.6e-4, 0.09
+# Variance of the logarithm of the factor that a second adds: of those in which the pool is observed, and of those beyond
+# the first few since the last observation, of which nothing is known (20% in half a minute). Where that ends: 40%.
+_DRIFT, _UNSEEN, _SEEN_SECONDS, _WIDEST = 1.0e-4, 1.6e-3, 5.0, 0.16
 # Observations so many standard deviations off are a jump: one alone, or a second one in the same direction.
 _JUMP, _AGAIN = 4.0, 2.5
 # How much of the squared residual enters its mean, at which it starts, and its bounds. Residuals are cut at a factor
@@ -39,7 +40,9 @@ class Level:
     def observe(self, at: float, log_ratio: float) -> None:
         """A request ran at exp(`log_ratio`) times the curve's speed."""
         if self._at is not None:
-            self.variance = min(self.variance + _DRIFT * max(at - self._at, 0.0), _WIDEST)
+            passed = max(at - self._at, 0.0)
+            unseen = max(passed - _SEEN_SECONDS, 0.0)
+            self.variance = min(self.variance + _DRIFT * (passed - unseen) + _UNSEEN * unseen, _WIDEST)
         self._at = at
         residual = min(max(log_ratio - self.value, -_CUT), _CUT)
         deviation = residual / sqrt(self.variance + self.noise)

@@ -33,7 +33,7 @@ class AdaptiveSettings(NamedTuple):
     threshold: int = 5
     resume_below: float = 0.6
     min_dwell: float = 2.0
-    fresh_seconds: float = 30.0
+    fresh_seconds: float = 15.0
     stale_seconds: float = 1800.0
     capacity: tuple[int, int] = (128, 128)
 
