@@ -1,0 +1,142 @@
+"""`spillway calibrate`: the threshold it finds, and the file that it patches."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from loadtest.threshold import CantWriteError, patched, set_threshold
+from tests.support.behaviours import Behaviour, answer
+from tests.support.exchange import Exchange
+from tests.support.site import Site
+
+GOOD = 2  # requests at once that the speculative engine below serves well
+POOLS = "pools: {speculative: {discovery: {static: ['http://10.0.0.1:1']}}}"
+FILE = """\
+# Ours.
+listen: {host: 127.0.0.1, port: 8080}   # inside only
+models:
+  - name: other
+    policy: {kind: threshold, threshold: 9}
+    pools: {speculative: {discovery: {static: ['http://10.0.0.1:1']}}}
+  - name: k2   # the large one
+    aliases: ["kimi"]
+    policy:
+      kind: threshold
+      # Found on 1 May.
+      threshold: 5      # requests
+      allow_pinning: true
+    pools: {speculative: {discovery: {static: ['http://10.0.0.1:1']}, max_inflight: 64}}
+"""
+
+
+def worse_beyond(limit: int) -> Behaviour:
+    """Fast while so few requests are there, and far slower with more."""
+    there = 0
+
+    async def behave(exchange: Exchange) -> None:
+        nonlocal there
+        there += 1
+        try:
+            await answer(["word "] * 4, gap=0.005 if there <= limit else 0.3)(exchange)
+        finally:
+            there -= 1
+
+    return behave
+
+
+def calibrate(here: Site, *options: str) -> subprocess.CompletedProcess[str]:
+    """Runs it, over few and short levels."""
+    command = [sys.executable, "-m", "gateway.cli", "calibrate", "--url", here.gateway.base_url]
+    command += ["--levels", "1,2,6", "--requests", "6", "--repeats", "1", "--settle", "0", "--no-level-warmup"]
+    return subprocess.run([*command, *options], capture_output=True, text=True, timeout=110)
+
+
+def test_it_finds_the_crossing_and_writes_it(here: Site, tmp_path: Path) -> None:
+    here.respond(answer(["word "] * 4, gap=0.06))
+    here.speculative[0].respond = worse_beyond(GOOD)
+    file = tmp_path / "spillway.yaml"
+    file.write_text(FILE.replace("k2 ", "fake "))
+    done = calibrate(here, "--write", str(file), "--out", str(tmp_path / "out"))
+    assert done.returncode == 0, done.stderr
+    assert f"policy.threshold: {GOOD}" in done.stdout
+    assert "The pools cross at 2." in done.stdout
+    assert f"threshold 5 -> {GOOD}" in done.stdout
+    assert file.read_text() == FILE.replace("k2 ", "fake ").replace("threshold: 5 ", f"threshold: {GOOD} ")
+    levels = [line.split()[0] for line in done.stdout.splitlines() if line[:7].strip().isdecimal()]
+    assert levels == ["1", "2", "3", "4", "5", "6"]  # those between were measured in a second sweep
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_where_speculation_never_pays_nothing_is_written(here: Site, tmp_path: Path) -> None:
+    here.respond(answer(["word "] * 4))
+    here.speculative[0].respond = answer(["word "] * 4, gap=0.1)
+    file = tmp_path / "spillway.yaml"
+    file.write_text(FILE.replace("k2 ", "fake "))
+    done = calibrate(here, "--write", str(file))
+    assert done.returncode == 1
+    assert "Speculation gained at no level" in done.stdout
+    assert "threshold: 5 " in file.read_text()
+
+
+def test_what_is_missing_is_said() -> None:
+    code = "import importlib.util as u, sys; f = u.find_spec"
+    code += "; u.find_spec = lambda n, *a: None if n == 'jinja2' else f(n, *a)"
+    code += "; from gateway.cli import main; sys.exit(main(['calibrate', '--url', 'http://127.0.0.1:9']))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "spillway[loadtest]" in done.stderr
+
+
+@pytest.mark.parametrize(("model", "was"), [("k2", 5), ("kimi", 5), ("other", 9)])
+def test_only_the_number_changes(model: str, was: int) -> None:
+    text, before = patched(FILE, model, 12)
+    assert before == was
+    assert text == FILE.replace(f"threshold: {was}", "threshold: 12")
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        f"name: m\n    {POOLS}",
+        f"name: m   # mine\n    policy:\n      kind: threshold # by load\n      mode: switch\n    {POOLS}",
+        f"name: m\n    policy: {{mode: switch}}\n    {POOLS}",
+        f"name: m\n    policy: {{}}\n    {POOLS}",
+        f"{POOLS}\n    name: m",
+        f"name: m\n    {POOLS}\n    policy:\n      queue: {{size: 1}}",
+        f"{{name: m, {POOLS}}}",
+    ],
+)
+def test_a_threshold_that_was_not_there(entry: str) -> None:
+    text = f"models:\n  - {entry}\n"
+    changed, was = patched(text, "m", 7)
+    expected = yaml.safe_load(text)
+    expected["models"][0].setdefault("policy", {})["threshold"] = 7
+    assert yaml.safe_load(changed) == expected
+    assert was is None
+    assert all(line in changed for line in text.splitlines() if "#" in line)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (FILE.replace("name: k2", "name: k3").replace("kimi", "x"), "no model k2"),
+        (FILE.replace("kind: threshold\n", "kind: pinned\n"), "is pinned"),
+        (FILE.replace("max_inflight: 64", "max_inflight: 6"), "would not be valid"),
+        ("models: [", "is not YAML"),
+    ],
+)
+def test_what_can_not_be_patched_is_left_as_it_is(text: str, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "spillway.yaml"
+    file.write_text(text)
+    with pytest.raises(CantWriteError, match=said):
+        set_threshold(file, "k2", 7)
+    assert file.read_text() == text
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(CantWriteError, match="No such file"):
+        set_threshold(tmp_path / "none.yaml", "k2", 7)
