@@ -13,6 +13,7 @@ from .crosscheck import contradictions
 from .document import Document, UnusableYamlError, parse
 from .errors import ConfigError, Loc, Problem, Source, dotted
 from .messages import explained
+from .misspelt import within_misspelt
 from .overrides import Overridden, overridden
 from .schema import Config
 from .shape import replaced, values
@@ -137,6 +138,7 @@ class _Loading:
         except ValidationError as error:
             self._add(explained(error, data))
             self._add(contradictions(data))
+            self._add(within_misspelt(data))
             return None
 
     def _add(self, found: Iterable[tuple[Loc, str]]) -> None:

@@ -149,14 +149,15 @@ KeyPrefix = Annotated[
     StringConstraints(max_length=128, pattern=r"^[!-z|~]+$"),
     Must("text of printable ASCII characters without spaces and braces"),
 ]
+_KUBERNETES_LABEL = StringConstraints(max_length=63, pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$")
 KubernetesName = Annotated[
     str,
-    StringConstraints(max_length=63, pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"),
+    _KUBERNETES_LABEL,
     Must("a name as Kubernetes has it, such as k2-baseline: lower case letters, digits and dashes"),
 ]
 PodPort = Annotated[
     str,
-    StringConstraints(max_length=63, pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"),
+    _KUBERNETES_LABEL,
     BeforeValidator(_port_as_text),
     AfterValidator(_usable_pod_port),
     Must("the name or the number of a port, such as http or 30000"),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.config.one_problem import ONE_PROBLEM, STATIC, model
+from tests.config.one_problem import ONE_PROBLEM, POOLS, STATIC, model
 from tests.config.support import problems, write
 
 
@@ -107,6 +107,59 @@ def test_a_misspelt_field_contradicts_nothing(tmp_path: Path) -> None:
     assert [problem.field for problem in problems(write(tmp_path, text))] == [
         "models[0].pools.speculative.max_inflihgt"
     ]
+
+
+# A file with a misspelt section, then the field and the reason of each problem.
+MISSPELT = {
+    "a section": (
+        model(f"polcy: {{treshold: 4, queue: {{size: -1}}}}\n    {POOLS}"),
+        [
+            ("models[0].polcy", "unknown field; did you mean 'policy'?"),
+            ("models[0].polcy.treshold", "unknown field; did you mean 'threshold'?"),
+            ("models[0].polcy.queue.size", "must be at least 0, not -1"),
+        ],
+    ),
+    "a section within another": (
+        model(f"polcy: {{queu: {{sise: 1}}}}\n    {POOLS}"),
+        [
+            ("models[0].polcy", "unknown field; did you mean 'policy'?"),
+            ("models[0].polcy.queu", "unknown field; did you mean 'queue'?"),
+            ("models[0].polcy.queu.sise", "unknown field; did you mean 'size'?"),
+        ],
+    ),
+    "a list": (
+        "modles:\n  - {nam: m}\n",
+        [
+            ("models", "is required: what clients may ask for"),
+            ("modles", "unknown field; did you mean 'models'?"),
+            ("modles[0].name", "is required: the name clients put in `model`"),
+            ("modles[0].pools", "is required: the engines that serve it"),
+            ("modles[0].nam", "unknown field; did you mean 'name'?"),
+        ],
+    ),
+    "one that is right within": (
+        model(f"polcy: {{threshold: 4}}\n    {POOLS}"),
+        [("models[0].polcy", "unknown field; did you mean 'policy'?")],
+    ),
+    "beside the right one": (
+        model(f"policy: {{threshold: 4}}\n    polcy: {{treshold: 4}}\n    {POOLS}"),
+        [("models[0].polcy", "unknown field; did you mean 'policy'?")],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISSPELT)
+def test_what_is_wrong_within_a_misspelt_section_is_said_at_once(name: str, tmp_path: Path) -> None:
+    text, expected = MISSPELT[name]
+    found = problems(write(tmp_path, text))
+    assert sorted((problem.field, problem.reason) for problem in found) == sorted(expected)
+    assert all(problem.line is not None for problem in found)
+
+
+def test_a_single_value_with_a_misspelt_name_is_not_repeated(tmp_path: Path) -> None:
+    """Whatever the name was meant to be: the value may be a secret."""
+    found = problems(write(tmp_path, model(f"aliaes: hunter 2\n    {POOLS}")))
+    assert ["hunter" in str(problem) for problem in found] == [False]
 
 
 def test_merged_fields_are_reported_where_they_are_written(tmp_path: Path) -> None:
