@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from tests.support.behaviours import End, answer, broken_stream, fail, stream
 from tests.support.config import Settings, config
 from tests.support.engine import FakeEngine, HealthMode
@@ -94,6 +96,20 @@ async def test_streams_that_all_break_eject(engine_thread: EngineThread) -> None
                 assert '"error"' in response.text
             await here.gateway.eventually(lambda: state(here) == "ejected", 2.0)
             assert placed(await client.post(CHAT, json=chat())) == ("baseline", "pool_down")
+
+
+@pytest.mark.parametrize("status", [502, 503, 504])
+async def test_refusals_that_are_delivered_eject(engine_thread: EngineThread, status: int) -> None:
+    """The client gets the engine's own answer, as there is no other; it is a failure of the replica all the same."""
+    settings = with_health(eject_after=3, eject_seconds=30, eject_max_seconds=30)
+    with site(engine_thread, baseline=0, settings=settings) as here:
+        here.respond(fail(status))
+        async with here.client() as client:
+            for _ in range(3):
+                response = await client.post(CHAT, json=chat())
+                assert (response.status_code, response.headers["x-spillway-pool"]) == (status, "speculative")
+            assert state(here) == "ejected"
+            assert (await client.post(CHAT, json=chat())).json()["error"]["code"] == "no_replica_ready"
 
 
 async def test_clients_errors_eject_nobody(engine_thread: EngineThread) -> None:

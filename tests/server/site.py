@@ -12,6 +12,7 @@ from gateway.server import Server, bounded_protocol, listening_socket, make_serv
 from gateway.server.protocol import BoundedProtocol
 from tests.support.raw import RawClient, Response, raw_client, request_bytes
 
+LARGE = 24 << 20
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
@@ -46,6 +47,8 @@ class App:
                 await send({"type": "http.response.body", "body": b"", "more_body": True})
                 await send({"type": "http.response.body", "body": b"two", "more_body": True})
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
+            case "/large":
+                await answer(send, 200, b"x" * LARGE)
             case "/torn":
                 await start(send, 200)
                 await send({"type": "http.response.body", "body": b"one,", "more_body": True})
