@@ -14,7 +14,7 @@ def gateway() -> Dashboard:
         title="Spillway / Gateway",
         about="CPU, memory and overhead of the gateways, failures they met, discovery and configuration.",
         models="label_values(spillway_inflight, model)",
-        rows=(_process(), _trouble(), _discovery()),
+        rows=(_process(), _trouble(), _discovery(), _redis()),
     )
 
 
@@ -82,6 +82,40 @@ def _trouble() -> Row:
                 "Replicas",
                 "Those that take new requests.",
                 (Query(f"min by (model, pool) ({of('spillway_ready_replicas')})", "{{model}} {{pool}}"),),
+            ),
+        ),
+    )
+
+
+def _redis() -> Row:
+    return Row(
+        "Redis (empty without it)",
+        (
+            Panel(
+                "Decided by Redis",
+                "1 while Redis decides for all gateways together; 0 while this one keeps to its share of the limit.",
+                (Query(of("spillway_redis_up"), "{{instance}} {{model}}"),),
+                width=8,
+            ),
+            Panel(
+                "Wait for Redis",
+                "What a request waits to be placed.",
+                tuple(
+                    Query(quantile(share, "", "spillway_redis_wait_seconds"), f"p{share * 100:g}")
+                    for share in (0.5, 0.95, 0.99)
+                ),
+                unit="s",
+                width=8,
+            ),
+            Panel(
+                "Failures of Redis, and decisions without it",
+                "A second.",
+                (
+                    Query(or_zero(total("kind", "spillway_redis_failures_total")), "{{kind}}"),
+                    Query(total("", "spillway_local_decisions_total"), "decided locally"),
+                ),
+                unit="cps",
+                width=8,
             ),
         ),
     )

@@ -1,7 +1,7 @@
 """Overview: what goes where, what clients get, how full the pools are."""
 
 from dashboards.grafana import Dashboard, Panel, Query, Row
-from dashboards.promql import BASELINE, SPECULATIVE, of, or_zero, per_second, quantile, total
+from dashboards.promql import BASELINE, SPECULATIVE, limit, of, or_zero, per_second, quantile, total
 
 _REQUESTS = "spillway_requests_total"
 _DECISIONS = "spillway_route_decisions_total"
@@ -87,7 +87,7 @@ def _now() -> Row:
 
 
 def _fullness(pool: str) -> str:
-    return f"sum({of('spillway_inflight', pool)}) / sum({of('spillway_pool_limit', pool)})"
+    return f"sum({of('spillway_inflight', pool)}) / sum({limit(pool)})"
 
 
 def _load() -> Row:
@@ -140,7 +140,7 @@ def _against_limit(name: str, pool: str, about: str) -> Panel:
         f"Requests in flight against the pool's limit. {about}",
         (
             Query(f"sum by (pool) ({of('spillway_inflight', pool)})", "{{pool}}"),
-            Query(f"sum({of('spillway_pool_limit', pool)})", "limit"),
+            Query(f"sum({limit(pool)})", "limit"),
         ),
     )
 

@@ -27,6 +27,13 @@ def quantile(share: float, by: str, histogram: str, *matchers: str) -> str:
     return f"histogram_quantile({share:g}, {total(labels, f'{histogram}_bucket', *matchers)})"
 
 
+def limit(pool: str) -> str:
+    """A pool's limit over all gateways. Without Redis each has one of its own; with it, each knows the whole."""
+    whole = of("spillway_pool_limit", pool)
+    shared = f"{whole} / on (job, instance, model) group_left () {of('spillway_gateways')}"
+    return f"sum by (model, pool) (({shared}) or {whole})"
+
+
 def or_zero(expr: str) -> str:
     """0 where there is nothing, as with a counter of failures before the first."""
     return f"({expr}) or vector(0)"

@@ -1,7 +1,7 @@
 """Speculation: does the speculative pool earn its place at this load, and is the threshold where it should be?"""
 
 from dashboards.grafana import Dashboard, Panel, Query, Row
-from dashboards.promql import BASELINE, SPECULATIVE, of, total
+from dashboards.promql import BASELINE, SPECULATIVE, limit, of, total
 
 _TOKENS, _SECONDS, _EVENTS = (f"spillway_stream_{what}_total" for what in ("tokens", "seconds", "events"))
 # The other pool is compared by what it did at the same concurrency within the last hour: under the policy the baseline
@@ -149,8 +149,8 @@ def _by_concurrency() -> Row:
 
 
 def _threshold() -> Row:
-    inflight, limit = of("spillway_inflight", SPECULATIVE), of("spillway_pool_limit", SPECULATIVE)
-    at_limit = f"avg by (model) ({inflight} >= bool ({limit} > 0))"
+    inflight = f"sum by (model, pool) ({of('spillway_inflight', SPECULATIVE)})"
+    at_limit = f"{inflight} >= bool ({limit(SPECULATIVE)} > 0)"
     over = total("model", "spillway_route_decisions_total", 'reason="over_threshold"')
     under = total("model", "spillway_route_decisions_total", 'reason=~"(over|under)_threshold"')
     return Row(
