@@ -164,6 +164,8 @@ class Sharing:
 
     def link_changed(self) -> None:
         """See Owner."""
+        for pool in self._model.pools.values():
+            pool.forget_outside()
         if not self.link.decides:
             for pool in self._model.pools.values():
                 pool.elsewhere = 0

@@ -113,6 +113,13 @@ class Pool:
         self.outside += requests - replica.outside
         replica.outside = requests
 
+    def forget_outside(self) -> None:
+        """What is known of other gateways has changed as a whole, and with it what an engine's count means."""
+        for replica in self.replicas.values():
+            if replica.engine_load is not None:
+                replica.engine_load.forget()
+                self.found_outside(replica, 0)
+
     def load(self, excluded: Collection[Replica] = ()) -> PoolLoad:
         """The pool as a policy sees it; `excluded` replicas have been tried already."""
         ready, config = self._ready, self.config

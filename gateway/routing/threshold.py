@@ -5,7 +5,7 @@ total and moves all new requests at once, with hysteresis: right where both pool
 is pinned to it.
 
 What engines hold from elsewhere counts like requests of our own. Where the baseline pool is chosen and would not have
-been without it, the reason is `engine_load`.
+been without it, the reason is `engine_load`. Where gateways can't count together, the others' requests show there.
 """
 
 from collections.abc import Callable
@@ -48,8 +48,9 @@ def spill(load: ModelLoad, threshold: int, gateways: int = 1) -> Placement:
     """Place one request by the speculative pool's in-flight before it: of five allowed, the fifth goes there."""
     if load.speculative is None or load.baseline is None:
         return _only_pool(load)
-    ours, ceiling = load.speculative.inflight, limit(load, threshold, gateways)
-    if ours + load.speculative.outside < ceiling or not load.speculative.available:
+    ours, outside, ceiling = load.speculative.inflight, load.speculative.outside, limit(load, threshold, gateways)
+    total = _with_outside(ours, outside, gateways) if outside else ours
+    if total < ceiling or not load.speculative.available:
         return prefer(load, "speculative", Reason.UNDER_THRESHOLD)
     return prefer(load, "baseline", Reason.ENGINE_LOAD if ours < ceiling else Reason.OVER_THRESHOLD)
 
@@ -77,7 +78,12 @@ def settle(state: SwitchState, load: ModelLoad, settings: SwitchSettings, now: f
     return _with_and_without(_settled, state, load, settings, now)
 
 
-_Step = Callable[[SwitchState, int, int, SwitchSettings, float], SwitchState]
+_Step = Callable[[SwitchState, float, int, SwitchSettings, float], SwitchState]
+
+
+def _with_outside(ours: int, outside: int, gateways: int) -> float:
+    """What to compare with the limit: all requests. With one's share of it: the same share of all, or ours if more."""
+    return ours + outside if gateways == 1 else max(ours, (ours + outside) / gateways)
 
 
 def _with_and_without(
@@ -88,18 +94,19 @@ def _with_and_without(
     if not outside and state.alone is None:
         return step(state, ours, ceiling, settings, now)
     alone = step(state.alone or state, ours, ceiling, settings, now)
-    state = step(state._replace(alone=None), ours + outside, ceiling, settings, now)
+    total = _with_outside(ours, outside, settings.gateways)
+    state = step(state._replace(alone=None), total, ceiling, settings, now)
     return state if state == alone else state._replace(alone=alone)
 
 
-def _arrived(state: SwitchState, total: int, ceiling: int, settings: SwitchSettings, now: float) -> SwitchState:
+def _arrived(state: SwitchState, total: float, ceiling: int, settings: SwitchSettings, now: float) -> SwitchState:
     state = _settled(state, total, ceiling, settings, now)
     if not state.high and ceiling and total >= ceiling:
         return SwitchState(high=True)
     return state
 
 
-def _settled(state: SwitchState, total: int, ceiling: int, settings: SwitchSettings, now: float) -> SwitchState:
+def _settled(state: SwitchState, total: float, ceiling: int, settings: SwitchSettings, now: float) -> SwitchState:
     if not state.high or not ceiling:
         return state
     if total >= settings.resume_below * ceiling:

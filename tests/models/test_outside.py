@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from gateway.engines import Reading
 from gateway.models import Model
 from gateway.pools import EngineLoad
 from gateway.routing import Reason, Refusal
@@ -76,6 +77,22 @@ def test_switch_moves_for_it() -> None:
     placed = [fleet.where(fleet.take(model)) for _ in range(2)]
     assert placed == [("speculative", Reason.UNDER_THRESHOLD), ("baseline", Reason.ENGINE_LOAD)]
     assert model.high
+
+
+def test_what_an_engine_said_is_void_once_its_meaning_has_changed() -> None:
+    """As when Redis goes: until then other gateways' requests were known."""
+    model = fleet.make(fleet.config())
+    pool = model.pools["speculative"]
+    (replica,) = pool.replicas.values()
+    replica.engine_load = load = EngineLoad()
+    pool.forget_outside()
+    for expected in (0, 4):
+        load.begin(0)
+        pool.found_outside(replica, load.finish(Reading(4), 0, 0.0))
+        assert pool.outside == expected
+    pool.forget_outside()
+    assert pool.outside == replica.outside == 0
+    assert load.count is None
 
 
 def test_the_end_of_a_request_is_noted_for_the_next_reading() -> None:

@@ -52,6 +52,31 @@ def test_spill_counts_both(ours: int, outside: int, expected: Choice) -> None:
     assert spill(both(beside(pool(ours), outside), IDLE), 5) == expected
 
 
+@pytest.mark.parametrize(
+    ("ours", "outside", "expected"),
+    [
+        (3, 0, SPECULATIVE),
+        (3, 9, SPECULATIVE),
+        (4, 15, SPECULATIVE),
+        (4, 16, BECAUSE_OF_ENGINES),
+        (0, 20, BECAUSE_OF_ENGINES),
+        (5, 0, BASELINE),
+        (5, 20, BASELINE),
+    ],
+)
+@pytest.mark.parametrize("mode", ["spill", "switch"])
+def test_a_share_of_the_limit_is_compared_with_a_share_of_all(
+    ours: int, outside: int, expected: Choice, mode: str
+) -> None:
+    """Four gateways that can't count together: what the other three hold shows in the engines, and may be there."""
+    load = both(beside(pool(ours, 4), outside), IDLE)
+    if mode == "spill":
+        assert spill(load, 5, gateways=4) == expected
+    else:
+        state = arrive(SwitchState(), load, SETTINGS._replace(gateways=4), 0.0)
+        assert switch(load, state) == expected
+
+
 def test_outside_load_of_the_baseline_pool_changes_nothing_in_spill() -> None:
     assert spill(both(pool(4), beside(IDLE, 99)), 5) == SPECULATIVE
 
@@ -124,12 +149,12 @@ def test_whether_a_request_can_be_placed_does_not_depend_on_it(load: ModelLoad, 
 moves = st.lists(st.tuples(st.booleans(), st.integers(0, 8), st.integers(0, 8), st.floats(0.0, 3.0)), max_size=30)
 
 
-@given(moves, st.integers(1, 6), st.floats(0.05, 1.0), st.floats(0.0, 4.0))
+@given(moves, st.integers(1, 6), st.floats(0.05, 1.0), st.floats(0.0, 4.0), st.integers(1, 4))
 def test_switch_keeps_what_it_would_do_alone(
-    history: list[tuple[bool, int, int, float]], threshold: int, resume_below: float, min_dwell: float
+    history: list[tuple[bool, int, int, float]], threshold: int, resume_below: float, min_dwell: float, gateways: int
 ) -> None:
     """Beside the state with outside load runs the one without, step by step, and it is never high by itself."""
-    settings = SwitchSettings(threshold, resume_below, min_dwell)
+    settings = SwitchSettings(threshold, resume_below, min_dwell, gateways)
     state = lone = SwitchState()
     now = 0.0
     for arrival, ours, outside, pause in history:
