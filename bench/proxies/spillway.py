@@ -12,7 +12,7 @@ from bench.proxies.base import Command, Proxy, Site
 THRESHOLD = 32  # half of the streams: both pools work
 
 
-def _config(site: Site) -> dict[str, object]:
+def _config(site: Site, redis: str | None) -> dict[str, object]:
     speculative, baseline = site.engine_urls
     model = {
         "name": "m",
@@ -27,14 +27,15 @@ def _config(site: Site) -> dict[str, object]:
         "models": [model],
         "log": {"level": "info", "access": True},
         "drain": {"delay_seconds": 0, "timeout_seconds": 2},
+        **({"redis": {"urls": [redis]}} if redis else {}),
     }
 
 
-def _command(site: Site, python: Path) -> Command:
+def _command(site: Site, python: Path, redis: str | None = None) -> Command:
     """One process; its log goes to a file like every child's."""
     if not python.exists():
         raise SetupError(f"{python} is missing: run `make install` and `bash bench/setup.sh`")
-    configuration = site.write("spillway.yaml", yaml.safe_dump(_config(site)))
+    configuration = site.write("spillway.yaml", yaml.safe_dump(_config(site, redis)))
     return Command(
         (str(python), "-m", "gateway.cli", "serve", "--config", configuration),
         {"PYTHONPATH": f"{ROOT}:{ROOT / 'engine-images'}"},
@@ -59,6 +60,13 @@ def _version(python: Path) -> str:
 _SETUP = (
     f"one process; two pools, threshold {THRESHOLD} in spill mode, leases, health probes, metrics and access log on"
 )
+
+
+def sharing(name: str, redis: str | None) -> Proxy:
+    """Spillway on the interpreter of `.venv`, counting by itself or in this Redis."""
+    setup = f"{_SETUP}; counts in Redis" if redis else _SETUP
+    return Proxy(name, setup, lambda site: _command(site, VENV / "python", redis), lambda: _version(VENV / "python"))
+
 
 PROXY = Proxy("spillway", _SETUP, lambda site: _command(site, OPTIMISED), lambda: _version(OPTIMISED))
 IN_VENV = Proxy(

@@ -1,4 +1,4 @@
-"""Gateways at work on one model's counts in any order; after each step the server must hold what the reference holds."""
+"""Gateways at work on one model's counts in any order; after each step the server holds what the reference holds."""
 
 from typing import Any
 

@@ -1,0 +1,199 @@
+"""`python -m bench.sharing`: what it costs a gateway, and Redis, to share counts. Writes bench/REDIS.md.
+
+Two gateways that differ in the section `redis` alone, under the same loads in turn, on one machine and in one run.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import redis
+
+from bench.engine import Engines, engines
+from bench.launch import proxy_target
+from bench.measure import BUSY, LIGHT, Phase, Sample, Stat, Target, sample
+from bench.meter import process_clock
+from bench.paths import BENCH, BUILD, tool
+from bench.process import free_port, running, wait_until
+from bench.proxies.spillway import sharing
+from bench.script import Step, memory_per_lease, steps
+
+ALONE, SHARED = "counting alone", "counting in Redis"
+LOADS = (LIGHT, BUSY)
+ADDED_CPU, ADDED_P99_MS = 0.40, 2.0
+PAGE = """\
+# What sharing counts costs
+
+Made by `python -m bench.sharing` on {cores} cores, which the load, the engines, both gateways and Redis share: the CPU
+times hold on a busy machine, the latencies are upper bounds. Median of {repeats} rounds of {seconds:g} s each, lowest
+and highest in brackets. {versions}
+
+## A gateway
+
+Requests that are not streamed, {light} and {busy} at once.
+
+| | CPU for a request | p50 | p99 |
+| --- | --- | --- | --- |
+{rows}
+
+Targets: at most {added_cpu:.0%} more CPU, at most {added_p99:g} ms more at the 99th percentile.
+
+| load | CPU | p99 | |
+| --- | --- | --- | --- |
+{verdicts}
+
+## Redis
+
+CPU of the server for one request of the loads above: {server}.
+
+The script alone, with 2 + 16 replicas, by how many requests one step asks for and gives back:
+
+| requests a step | CPU of a step | CPU of a request |
+| --- | --- | --- |
+{steps}
+
+A lease takes {lease:.0f} bytes: {thousand:.2f} MB for a thousand requests in flight.
+"""
+
+
+@dataclass(frozen=True)
+class Round:
+    """One load on one gateway, and the CPU seconds that Redis used meanwhile."""
+
+    load: Sample
+    server: float
+
+    @property
+    def micros(self) -> float:
+        """CPU of the gateway for a request."""
+        return self.load.cpu / max(1, self.load.served.requests) * 1e6
+
+    @property
+    def server_micros(self) -> float:
+        """CPU of Redis for a request."""
+        return self.server / max(1, self.load.served.requests) * 1e6
+
+
+Rounds = dict[tuple[str, str], list[Round]]
+
+
+def main() -> int:
+    """Exit status: 0, or 1 if a target was missed."""
+    parser = argparse.ArgumentParser(prog="python -m bench.sharing", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=6.0, help="length of a load")
+    parser.add_argument("--repeats", type=int, default=5, help="rounds")
+    parser.add_argument("--output", type=Path, default=BENCH / "REDIS.md")
+    args = parser.parse_args()
+    BUILD.mkdir(exist_ok=True)
+    with ExitStack() as stack:
+        port = free_port()
+        log = BUILD / "redis.log"
+        argv = [tool("redis-server"), "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
+        server = stack.enter_context(running(argv, log))
+        client = stack.enter_context(redis.Redis(port=port))
+        wait_until(lambda: _answers(client), server, log)
+        upstream = stack.enter_context(engines())
+        pair = (sharing("spillway-alone", None), sharing("spillway-redis", f"redis://127.0.0.1:{port}"))
+        targets = [stack.enter_context(proxy_target(proxy, upstream)) for proxy in pair]
+        named = dict(zip((ALONE, SHARED), targets, strict=True))
+        rounds = _measure(named, upstream, server, args.seconds, args.repeats)
+        version = f"Redis {client.info('server')['redis_version']}, Spillway {pair[0].version()}."
+        lease, script = memory_per_lease(client), steps(client)
+    met = _write(args.output, rounds, script, lease, version, args.seconds, args.repeats)
+    print(args.output.read_text())
+    return 0 if met else 1
+
+
+def _answers(client: "redis.Redis") -> bool:
+    try:
+        return bool(client.ping())
+    except redis.exceptions.RedisError:
+        return False
+
+
+def _measure(
+    targets: dict[str, Target], upstream: Engines, server: subprocess.Popen[bytes], seconds: float, repeats: int
+) -> Rounds:
+    rounds: Rounds = {(name, phase.name): [] for name in targets for phase in LOADS}
+    for target in targets.values():
+        _round(target, upstream, server, LIGHT, 2.0)
+    for number in range(repeats):
+        order = list(targets) if number % 2 == 0 else list(reversed(targets))
+        for phase in LOADS:
+            for name in order:
+                taken = _round(targets[name], upstream, server, phase, seconds)
+                rounds[name, phase.name].append(taken)
+                p99 = taken.load.load.p99_ms
+                print(f"{number + 1}/{repeats} {name:18s} {phase.name:6s} {taken.micros:6.1f} µs  p99 {p99:.2f} ms")
+                if taken.load.load.errors:
+                    raise RuntimeError(f"{name}: {taken.load.load.errors} requests failed")
+    return rounds
+
+
+def _round(target: Target, upstream: Engines, server: subprocess.Popen[bytes], phase: Phase, seconds: float) -> Round:
+    before = process_clock(server.pid)
+    taken = sample(target, upstream, phase, seconds / phase.share)
+    return Round(taken, process_clock(server.pid) - before)
+
+
+def _write(
+    path: Path, rounds: Rounds, script: list[Step], lease: float, version: str, seconds: float, repeats: int
+) -> bool:
+    rows, verdicts, met = [], [], True
+    for phase in LOADS:
+        for name in (ALONE, SHARED):
+            taken = rounds[name, phase.name]
+            cells = (
+                _cell([each.micros for each in taken], "µs", 0),
+                _cell([each.load.load.p50_ms for each in taken], "ms", 2),
+                _cell([each.load.load.p99_ms for each in taken], "ms", 2),
+            )
+            rows.append(f"| {name}, {phase.connections} at once | {' | '.join(cells)} |")
+        alone, shared = rounds[ALONE, phase.name], rounds[SHARED, phase.name]
+        cpu = _median([each.micros for each in shared]) / _median([each.micros for each in alone]) - 1
+        p99 = _median([each.load.load.p99_ms for each in shared]) - _median([each.load.load.p99_ms for each in alone])
+        good = cpu <= ADDED_CPU and p99 <= ADDED_P99_MS
+        met = met and good
+        said = "met" if good else "missed"
+        verdicts.append(f"| {phase.connections} at once | {cpu:+.0%} | {p99:+.2f} ms | {said} |")
+    server = ", ".join(
+        f"{_cell([each.server_micros for each in rounds[SHARED, phase.name]], 'µs', 0)} at {phase.connections}"
+        for phase in LOADS
+    )
+    text = PAGE.format(
+        cores=len(os.sched_getaffinity(0)),
+        repeats=repeats,
+        seconds=seconds,
+        versions=version,
+        light=LIGHT.connections,
+        busy=BUSY.connections,
+        rows="\n".join(rows),
+        added_cpu=ADDED_CPU,
+        added_p99=ADDED_P99_MS,
+        verdicts="\n".join(verdicts),
+        server=server,
+        steps="\n".join(
+            f"| {each.requests} | {each.micros:.0f} µs | {each.micros / each.requests:.0f} µs |" for each in script
+        ),
+        lease=lease,
+        thousand=lease / 1000,
+    )
+    path.write_text(text)
+    return met
+
+
+def _median(values: list[float]) -> float:
+    return Stat.of(values).median
+
+
+def _cell(values: list[float], unit: str, digits: int) -> str:
+    stat = Stat.of(values)
+    return f"{stat.median:.{digits}f} {unit} ({stat.low:.{digits}f} to {stat.high:.{digits}f})"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
