@@ -239,6 +239,14 @@ class TestWatch:
         list(api.watch(api.list().version, soon(0.4)))
         assert 0.3 < time.monotonic() - started < 1.5
 
+    def test_a_watch_whose_time_is_over_when_it_opens_is_no_failure(self, server: ApiServer) -> None:
+        """As on a busy machine: it is simply time to list again."""
+        server.bookmark_seconds = 0.0
+        api = cluster()
+        version = api.list().version
+        for late in (0.0, 0.001, 0.002, 0.005, 0.1):
+            assert all(isinstance(event, Bookmark) for event in api.watch(version, soon(-late)))
+
     def test_gone_as_an_event(self, server: ApiServer) -> None:
         api = cluster()
         version = api.list().version

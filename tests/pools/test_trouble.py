@@ -10,7 +10,7 @@ import pytest
 
 from gateway.pools.trouble import UNPROBED, unreachable, unwell
 from tests.pools.engine import Engine, an_engine
-from tests.pools.probing import Probing, probing
+from tests.pools.probing import IMPATIENT, Probing, probing
 from tests.support.config import config, model, pool
 from tests.support.gateway import gateway
 
@@ -67,7 +67,7 @@ async def test_a_server_that_accepts_nobody() -> None:
     with socket.create_server(("127.0.0.1", 0)) as mute:
         engine = Engine()
         engine.port = mute.getsockname()[1]
-        async with probing(engine) as site:
+        async with probing(engine, **IMPATIENT) as site:
             await eventually(lambda: site.replica.error == "no answer to probes (ReadTimeout)")
 
 

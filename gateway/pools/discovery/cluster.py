@@ -74,7 +74,7 @@ class Cluster:
             allow_watch_bookmarks=True,
             timeout_seconds=math.ceil(seconds) + _SERVER_GRACE,
         )
-        with self._reading(response, until):
+        with self._reading(response):
             for line in _lines(response, until):
                 yield event_of(line)
 
@@ -110,7 +110,8 @@ class Cluster:
         until = time.monotonic() + self._settings.timeout_seconds
         response = self._get(self._settings.timeout_seconds, **query)
         pieces: list[bytes] = []
-        with self._reading(response, until):
+        with self._reading(response):
+            _allow(response, until)
             for piece in response.stream(_CHUNK):
                 pieces.append(piece)
                 _allow(response, until)
@@ -176,14 +177,13 @@ class Cluster:
         return "default"
 
     @contextlib.contextmanager
-    def _reading(self, response: urllib3.HTTPResponse, until: float) -> Iterator[None]:
-        """Read the body, no longer than `until`; its failures become ours."""
+    def _reading(self, response: urllib3.HTTPResponse) -> Iterator[None]:
+        """Read the body; its failures become ours."""
         with self._lock:
             self._response = response
             if self._interrupted:
                 _break(response)
         try:
-            _allow(response, until)
             yield
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
             self._fail(error, "read")
@@ -215,8 +215,8 @@ def _lines(response: urllib3.HTTPResponse, until: float) -> Iterator[bytes]:
     """The lines of a body as they come; ends in silence at `until`."""
     rest = b""
     pieces = response.stream(None, decode_content=False)
-    while time.monotonic() < until:
-        _allow(response, until)
+    while (left := until - time.monotonic()) > 0:
+        _limit(response, left)
         try:
             piece = next(pieces, None)
         except urllib3.exceptions.ReadTimeoutError:
@@ -236,10 +236,15 @@ def _allow(response: urllib3.HTTPResponse, until: float) -> None:
     left = until - time.monotonic()
     if left <= 0:
         raise TimeoutError("the answer took too long")
+    _limit(response, left)
+
+
+def _limit(response: urllib3.HTTPResponse, seconds: float) -> None:
+    """Let the next read take so long."""
     # Without this, as where the server closes after the answer, a read may take as long as the request allowed it.
     sock: socket.socket | None = getattr(response.connection, "sock", None)
     if sock is not None:
-        sock.settimeout(left)
+        sock.settimeout(seconds)
 
 
 def _break(response: urllib3.HTTPResponse) -> None:
