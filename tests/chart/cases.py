@@ -165,6 +165,7 @@ CASES: dict[str, Values] = {
     "vllm": _vllm(),
     "several models": _several_models(),
     "pinned arm": _pinned_arm(),
+    "load test": example("byo-engines") | {"loadtest": {"enabled": True, "workers": 2}},
     "tls": _tls(),
     "bundled Redis": _bundled_redis(),
     "Sentinels": _sentinels(),
