@@ -14,6 +14,8 @@ BUILDER ?= docker build
 BASE ?=
 VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' gateway/__init__.py)
 IMAGE ?= spillway:$(VERSION)
+ENGINE_IMAGE ?= spillway-sglang:$(VERSION)-sglang0.5.23
+SGLANG_PYTHON ?= python3.11
 LOADTEST := deploy/loadtest-image
 LOADTEST_IMAGE ?= spillway-loadtest:$(VERSION)
 REVISION = $(shell git rev-parse HEAD 2>/dev/null)
@@ -21,7 +23,7 @@ COMMITTED = $(shell git log -1 --format=%ct 2>/dev/null)
 
 .PHONY: help
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: venv
 venv:
@@ -72,6 +74,16 @@ lock: venv ## the lock files from pyproject.toml, keeping what is locked; ARGS=-
 	echo hatchling | $(COMPILE) --constraints requirements.lock - -o requirements-build.lock
 	printf '%s\n' jinja2 locust matplotlib | $(COMPILE) --constraints requirements.lock - -o $(LOADTEST)/requirements.lock
 
+.PHONY: test-sglang
+test-sglang: venv ## the tests against a real SGLang on the CPU (1.5 GB, some minutes); keeps what they said
+	PYTHON=$(SGLANG_PYTHON) scripts/sglang-venv.sh
+	$(BIN)/python -m pytest --no-header -v -m sglang tests/sglang $(ARGS) 2>&1 | tee tests/sglang/last-run.txt
+
+.PHONY: engine-image
+engine-image: ## the engines' image; ENGINE_IMAGE=..., BASE=lmsysorg/sglang:v0.5.23-cu130@sha256:...
+	$(BUILDER) --tag $(ENGINE_IMAGE) --file engine-images/sglang/Dockerfile $(if $(BASE),--build-arg BASE=$(BASE)) \
+		--build-arg VERSION=$(VERSION) --build-arg REVISION=$(REVISION) $(ARGS) .
+
 .PHONY: image
 image: ## the container image; IMAGE=spillway:0.1.0, BUILDER="podman build", BASE=python@sha256:..., ARGS=...
 	$(BUILDER) --tag $(IMAGE) $(if $(BASE),--build-arg BASE=$(BASE)) --build-arg VERSION=$(VERSION) \
@@ -88,6 +100,6 @@ dist: venv ## wheel and source archive, in dist/
 
 .PHONY: clean
 clean: ## remove what these targets made; the demo's model in ~/.cache/spillway stays
-	rm -rf $(VENV) .venv-bench .venv-bench-python dist bench/build tests/clients/node/node_modules tests/monitoring/schema/node_modules
+	rm -rf $(VENV) .venv-sglang .venv-bench .venv-bench-python dist bench/build tests/clients/node/node_modules tests/monitoring/schema/node_modules
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find gateway loadtest tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -15,7 +15,7 @@ _FILE = "processes.json"
 
 
 class DiedError(RuntimeError):
-    """A process ended, or was not ready in time; the message has the end of its log."""
+    """A process ended; the message has the end of its log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +59,23 @@ def launch(state: Path, name: str, command: Sequence[str], env: Mapping[str, str
     return server
 
 
-def wait(servers: Sequence[Server], seconds: float) -> None:
-    """Return when all are ready. Raises DiedError if one ends, or is not ready in time."""
-    started, left = time.monotonic(), {it.name: it for it in servers}
-    while left:
-        for name in [name for name, it in left.items() if it.ready()]:
-            print(f"{name} is ready after {time.monotonic() - started:.0f} s", flush=True)
-            del left[name]
-        if left and time.monotonic() - started > seconds:
-            late = next(iter(left.values()))
-            raise DiedError(f"{', '.join(left)} not ready after {seconds:.0f} s\n{late.tail()}")
+def wait(servers: Sequence[Server], seconds: float) -> list[Server]:
+    """Those that are ready within `seconds`; says of the others why they are not."""
+    started, ready, left = time.monotonic(), [], list(servers)
+    while left and time.monotonic() - started < seconds:
+        for server in tuple(left):
+            try:
+                if not server.ready():
+                    continue
+                print(f"{server.name} is ready after {time.monotonic() - started:.0f} s", flush=True)
+                ready.append(server)
+            except DiedError as error:
+                print(error, flush=True)
+            left.remove(server)
         time.sleep(0.5)
+    for server in left:
+        print(f"{server.name} is not ready after {seconds:.0f} s\n{server.tail()}", flush=True)
+    return ready
 
 
 def recall(state: Path) -> list[Server]:

@@ -1,13 +1,14 @@
 """The engines and the gateway in front of them."""
 
 import sys
+from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
 from enginebench import processes
-from enginebench.processes import DiedError, Server
+from enginebench.processes import Server
 
 NAME = "llama-3.1-8b"
 VERSION = "0.5.17"
@@ -29,26 +30,23 @@ SETS = {"tree": Set("eagle3-tree", 5), "adaptive": Set("eagle3-adaptive", 10)}
 _PORTS = {"baseline": 31000, "eagle3-tree": 31001, "eagle3-adaptive": 31002}
 
 
-def start(state: Path, gpus: int, attention: str, ready: float, local: Path | None) -> int:
-    """Start everything; prints how long it took. Engines that were not ready in time are stopped."""
+def start(state: Path, gpus: int, attention: str, seconds: float, local: Path | None) -> int:
+    """Start everything, and the gateway over the engines that are ready in time. Without two, stop them again."""
     state.mkdir(parents=True, exist_ok=True)
     if local is None:
         from enginebench import model
 
         model.make(state / "models")
     engines = [_local(state, name, local) if local else _sglang(state, name, gpus, attention) for name in _PORTS]
-    config = state / "spillway.yaml"
-    config.write_text(yaml.safe_dump(configuration("llamacpp" if local else "sglang")))
-    try:
-        processes.wait(engines, ready)
-        command = [sys.executable, "-m", "gateway.cli", "serve", "--config", str(config)]
-        gateway = processes.launch(state, "gateway", command, {}, f"http://127.0.0.1:{GATEWAY}", "/ready")
-        processes.wait([gateway], 60)
-    except DiedError as error:
-        print(error, flush=True)
+    ready = {it.name for it in processes.wait(engines, seconds)}
+    if "baseline" not in ready or len(ready) == 1:
         processes.end(state)
         return NOT_READY
-    return 0
+    config = state / "spillway.yaml"
+    config.write_text(yaml.safe_dump(configuration("llamacpp" if local else "sglang", ready)))
+    command = [sys.executable, "-m", "gateway.cli", "serve", "--config", str(config)]
+    gateway = processes.launch(state, "gateway", command, {}, f"http://127.0.0.1:{GATEWAY}", "/ready")
+    return 0 if processes.wait([gateway], 60) else 1
 
 
 def stop(state: Path) -> int:
@@ -57,12 +55,19 @@ def stop(state: Path) -> int:
     return 0
 
 
-def configuration(kind: str) -> dict[str, object]:
+def configuration(kind: str, ready: Container[str]) -> dict[str, object]:
     """The gateway's file: for each set a model that spills and one that switches, over the same engines."""
     models = []
     for name, it in SETS.items():
+        if it.engine not in ready:
+            continue
         for mode in ("spill", "switch"):
-            policy = {"kind": "threshold", "mode": mode, "threshold": it.threshold, "allow_pinning": True}
+            policy: dict[str, object] = {
+                "kind": "threshold",
+                "mode": mode,
+                "threshold": it.threshold,
+                "allow_pinning": True,
+            }
             if mode == "switch":
                 policy["min_dwell"] = 0.5
             models.append(_model(f"{name}-{mode}", policy, it.engine, kind))

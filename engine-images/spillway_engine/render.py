@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from spillway_engine.hardware import Architecture
 from spillway_engine.overrides import Overrides
-from spillway_engine.profile import Environment, Flags, Profile, ProfileError
+from spillway_engine.profile import Environment, Flags, Profile, ProfileError, Scalar
 from spillway_engine.surface import PINNED, SurfaceError, load_surface
 
 _MODULE = ("python3", "-m", "sglang.launch_server")
@@ -59,28 +59,32 @@ def render(
 
 
 def _flags(profile: Profile, architecture: Architecture, changes: Overrides) -> Flags:
+    """Those of both pools, and at the end those of speculation."""
     base = profile.base
     additions = base.by_architecture.get(architecture)
+    named = {"host": changes.host, "port": changes.port, "max-running-requests": changes.max_running_requests}
     flags: Flags = {
         "model-path": changes.model_path or base.model_path,
         "served-model-name": changes.served_model_name or base.model,
         "tp-size": changes.gpus or base.hardware.gpus,
         **base.flags,
         **(additions.flags if additions else {}),
-        **_speculation(profile, changes),
+        **{name: given for name, given in named.items() if given is not None},
     }
-    named = {"host": changes.host, "port": changes.port, "max-running-requests": changes.max_running_requests}
-    flags |= {name: given for name, given in named.items() if given is not None}
+    speculation = _speculation(profile, changes)
     for name, value in changes.flags.items():
-        if profile.speculation is None and name.startswith("speculative-"):
+        speculative = name.startswith("speculative-")
+        if speculative and profile.speculation is None:
             raise ProfileError(f"profile {profile.name} does not speculate: {name} goes with one that does")
-        if value is None:
-            if name not in flags:
-                raise ProfileError(f"profile {profile.name} has no flag {name} to take out")
-            del flags[name]
-        else:
-            flags[name] = value
-    return flags
+        _change(profile, speculation if speculative else flags, name, value)
+    return flags | speculation
+
+
+def _change(profile: Profile, flags: Flags, name: str, value: Scalar | None) -> None:
+    if value is not None:
+        flags[name] = value
+    elif flags.pop(name, None) is None:
+        raise ProfileError(f"profile {profile.name} has no flag {name} to take out")
 
 
 def _speculation(profile: Profile, changes: Overrides) -> Flags:

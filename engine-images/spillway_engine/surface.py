@@ -18,9 +18,9 @@ from spillway_engine.profile import Environment, Flags, Scalar
 PINNED = "0.5.23"
 """The version that profiles are written for and images are built from."""
 
-_FOLDER = Path(__file__).parent / "surfaces"
+FOLDER = Path(__file__).parent / "surfaces"
 VERSIONS = tuple(
-    sorted((path.stem for path in _FOLDER.glob("*.json")), key=lambda it: [int(n) for n in it.split(".")], reverse=True)
+    sorted((path.stem for path in FOLDER.glob("*.json")), key=lambda it: [int(n) for n in it.split(".")], reverse=True)
 )
 
 
@@ -142,5 +142,5 @@ def load_surface(version: str = PINNED) -> Surface:
     """
     if version not in VERSIONS:
         raise SurfaceError(f"SGLang {version} is not known here: choose one of {', '.join(VERSIONS)}")
-    renamed = yaml.safe_load((_FOLDER / "renamed.yaml").read_text()).get(version) or {}
-    return Surface.model_validate({**json.loads((_FOLDER / f"{version}.json").read_text()), "renamed": renamed})
+    renamed = yaml.safe_load((FOLDER / "renamed.yaml").read_text()).get(version) or {}
+    return Surface.model_validate({**json.loads((FOLDER / f"{version}.json").read_text()), "renamed": renamed})

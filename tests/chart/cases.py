@@ -1,6 +1,6 @@
 """Values that between them use every part of the chart."""
 
-from tests.chart.helm import EXAMPLES, Values, example
+from tests.chart.helm import EXAMPLES, Values, example, plain
 
 _SECRET_KEYS = {"auth": {"keysSecret": {"name": "client-keys", "key": "keys"}}}
 _MONITORING = {
@@ -26,6 +26,13 @@ def _everything() -> Values:
         "runtimeClassName": "nvidia",
         "podAnnotations": {"example.com/team": "llm"},
         "podLabels": {"team": "llm"},
+        "profile": model["engine"]["profile"]
+        | {
+            "set": ["attention-backend=flashinfer"],
+            "setSpeculative": ["speculative-num-steps=1"],
+            "unset": ["reasoning-parser"],
+            "allow": ["flashinfer-mla-tree"],
+        },
         "extraVolumes": [{"name": "cache", "hostPath": {"path": "/var/cache/sglang", "type": "DirectoryOrCreate"}}],
         "extraVolumeMounts": [{"name": "cache", "mountPath": "/root/.cache"}],
         "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
@@ -107,6 +114,7 @@ def _vllm() -> Values:
     values = example("small")
     values["models"][0]["engine"] |= {
         "kind": "vllm",
+        "profile": {},
         "image": {"repository": "vllm/vllm-openai", "tag": "v0.21.0"},
         "flags": ["--gpu-memory-utilization=0.9"],
         "speculativeFlags": ['--speculative-config={"method": "ngram", "num_speculative_tokens": 3}'],
@@ -163,6 +171,7 @@ CASES: dict[str, Values] = {
     "nothing optional": _nothing_optional(),
     "static only": _static_only(),
     "vllm": _vllm(),
+    "image of others": plain(),
     "several models": _several_models(),
     "pinned arm": _pinned_arm(),
     "load test": example("byo-engines") | {"loadtest": {"enabled": True, "workers": 2}},

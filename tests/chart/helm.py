@@ -104,6 +104,17 @@ def small(**engine: Any) -> Values:
     return values
 
 
+def plain(**engine: Any) -> Values:
+    """The same with the command line written by the chart, for an image of others, and with these fields changed."""
+    written = {
+        "image": {"repository": "lmsysorg/sglang", "tag": "v0.5.23"},
+        "profile": {},
+        "flags": ["--attention-backend=triton"],
+        "speculativeFlags": ["--speculative-algorithm=EAGLE3", "--speculative-draft-model-path=/models/drafter"],
+    }
+    return small(**(written | engine))
+
+
 def container(deployment: Object) -> Object:
     """The only container of a Deployment's or a Pod's pods."""
     spec = deployment["spec"]

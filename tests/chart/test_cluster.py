@@ -23,7 +23,7 @@ QUICK = {"delay_seconds": 0, "timeout_seconds": 5}
 def changed(**engines: object) -> Values:
     """The example `small` with another engine image, and these values of `engines`."""
     values = example("small") | {"engines": engines}
-    values["models"][0]["engine"]["image"] = {"tag": "v0.5.24"}
+    values["models"][0]["engine"]["image"]["tag"] = "v0.5.24"
     return values
 
 
@@ -78,7 +78,7 @@ def test_an_upgrade_that_would_stop_all_engines_is_refused(serving: Cluster) -> 
     said = str(refused.value)
     assert "would stop every engine of llama-3.1-8b at once (baseline, speculative)" in said
     assert "--set engines.rollout=baseline" in said
-    assert image(serving, BASELINE) == "lmsysorg/sglang:v0.5.23"
+    assert image(serving, BASELINE) == "spillway-sglang:0.1.0-sglang0.5.23"
 
 
 def test_upgrades_that_leave_an_engine_are_not_refused(serving: Cluster) -> None:
@@ -92,13 +92,13 @@ def test_upgrades_that_leave_an_engine_are_not_refused(serving: Cluster) -> None
 
 def test_an_outage_can_be_accepted(serving: Cluster) -> None:
     serving.upgrade(changed(allowOutage=True))
-    assert image(serving, BASELINE) == "lmsysorg/sglang:v0.5.24"
+    assert image(serving, BASELINE) == "spillway-sglang:v0.5.24"
 
 
 def test_engines_that_do_not_start_can_be_mended(cluster: Cluster) -> None:
     cluster.install(example("small"))
     cluster.upgrade(changed())
-    assert image(cluster, BASELINE) == "lmsysorg/sglang:v0.5.24"
+    assert image(cluster, BASELINE) == "spillway-sglang:v0.5.24"
 
 
 def test_pools_roll_one_after_the_other(serving: Cluster) -> None:
@@ -121,7 +121,7 @@ def test_pools_roll_one_after_the_other(serving: Cluster) -> None:
     serving.upgrade(changed())
     assert paused(serving) == set()
     for deployment in (SPECULATIVE, BASELINE):
-        assert image(serving, deployment) == "lmsysorg/sglang:v0.5.24"
+        assert image(serving, deployment) == "spillway-sglang:v0.5.24"
 
 
 def test_the_gateway_finds_its_engines_with_the_rights_of_its_role(

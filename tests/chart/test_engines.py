@@ -2,21 +2,15 @@
 
 import copy
 import json
+import subprocess
+import sys
 
 import pytest
 
 from tests.chart.cases import CASES, STARTING
-from tests.chart.helm import Object, Rendered, Values, container, example, render, small
+from tests.chart.helm import Object, Rendered, Values, container, example, plain, render, small
 
 EACH = pytest.mark.parametrize("values", list(STARTING.values()), ids=list(STARTING))
-SEED = [
-    "--trust-remote-code",
-    "--cuda-graph-max-bs-decode=128",
-    "--disable-custom-all-reduce",
-    "--attention-backend=flashinfer",
-    "--flashinfer-allreduce-fusion-backend=auto",
-    "--mem-fraction-static=0.88",
-]
 
 
 def models(rendered: Rendered) -> list[dict[str, Object]]:
@@ -35,31 +29,66 @@ def spec(deployment: Object) -> Object:
     return found
 
 
+def launched(deployment: Object) -> list[str]:
+    """The command line of an engine: what the container is told, or what the image makes of it, on eight such GPUs."""
+    it = container(deployment)
+    if it["command"] != ["spillway-engine", "run"]:
+        return [*it["command"], *it["args"]]
+    arguments = [argument for argument in it["args"] if not argument.startswith("--allow=")]
+    command = [sys.executable, "-m", "spillway_engine", "render", "--json", *arguments]
+    return list(json.loads(subprocess.run(command, capture_output=True, check=True).stdout)["command"])
+
+
 @EACH
 def test_the_pools_differ_in_nothing_but_speculation(values: Values) -> None:
-    given = [model for model in values["models"] if "engine" in model]
-    for model, pools in zip(given, models(render(values)), strict=True):
+    for pools in models(render(values)):
         if set(pools) != {"speculative", "baseline"}:
             continue
         speculative, baseline = (copy.deepcopy(pools[role]["spec"]["template"]) for role in ("speculative", "baseline"))
-        flags = model["engine"]["speculativeFlags"]
-        args = speculative["spec"]["containers"][0]["args"]
-        assert args[-len(flags) :] == flags
-        del args[-len(flags) :]
+        commands = [launched(pools[role]) for role in ("speculative", "baseline")]
+        assert commands[0][: len(commands[1])] == commands[1]
+        own = commands[0][len(commands[1]) :]
+        assert own
+        assert all(flag.startswith("--speculative-") for flag in own)
+        for template in (speculative, baseline):
+            del template["spec"]["containers"][0]["args"]
         # Apart from their names for each other they are one.
         text = json.dumps(speculative).replace("speculative", "?").replace("baseline", "speculative")
         assert json.loads(text.replace("?", "baseline")) == baseline
 
 
+def test_the_image_renders_the_profile_that_is_named() -> None:
+    rendered = render(example("k2-eagle3"))
+    assert container(rendered.pool("Deployment", "speculative"))["args"] == [
+        "kimi-k2.5/eagle3-tree",
+        "--model-path=/shared/kimi-k2.5-int4",
+        "--draft-model-path=/shared/kimi-k2.5-eagle3",
+        "--served-model-name=kimi-k2.5",
+        "--host=0.0.0.0",
+        "--port=30000",
+        "--gpus=8",
+        "--max-running-requests=128",
+    ]
+    baseline = container(rendered.pool("Deployment", "baseline"))
+    assert baseline["args"][0] == "kimi-k2.5/baseline"
+    assert baseline["image"] == "spillway-sglang:0.1.0-sglang0.5.23"
+
+
 def test_the_nodes_flags_are_those_of_the_measurements() -> None:
     rendered = render(example("k2-eagle3"))
-    args = container(rendered.pool("Deployment", "baseline"))["args"]
-    assert [flag for flag in args if flag in SEED] == SEED
-    assert "--tp-size=8" in args
-    assert "--model-path=/shared/kimi-k2.5-int4" in args
-    assert "--max-running-requests=128" in args
-    assert container(rendered.pool("Deployment", "speculative"))["args"] == [
-        *args,
+    baseline = launched(rendered.pool("Deployment", "baseline"))
+    for flag in (
+        "--trust-remote-code",
+        "--cuda-graph-max-bs-decode=128",
+        "--disable-custom-all-reduce",
+        "--mem-fraction-static=0.88",
+        "--tp-size=8",
+        "--model-path=/shared/kimi-k2.5-int4",
+        "--max-running-requests=128",
+    ):
+        assert flag in baseline
+    assert launched(rendered.pool("Deployment", "speculative")) == [
+        *baseline,
         "--speculative-algorithm=EAGLE3",
         "--speculative-draft-model-path=/shared/kimi-k2.5-eagle3",
         "--speculative-num-steps=2",
@@ -68,11 +97,29 @@ def test_the_nodes_flags_are_those_of_the_measurements() -> None:
     ]
 
 
+def test_what_is_set_beside_a_profile_reaches_the_engine() -> None:
+    rendered = render(CASES["everything"])
+    baseline, speculative = (launched(rendered.pool("Deployment", role)) for role in ("baseline", "speculative"))
+    assert "--attention-backend=flashinfer" in baseline
+    assert "--reasoning-parser=kimi_k2" not in baseline
+    assert "--speculative-num-steps=1" in speculative
+    assert "--allow=flashinfer-mla-tree" in container(rendered.pool("Deployment", "speculative"))["args"]
+
+
+def test_an_image_of_others_gets_its_whole_command_line() -> None:
+    rendered = render(plain())
+    baseline = launched(rendered.pool("Deployment", "baseline"))
+    assert baseline[:3] == ["python3", "-m", "sglang.launch_server"]
+    assert {"--model-path=/models/Llama-3.1-8B-Instruct", "--tp-size=1", "--attention-backend=triton"} <= set(baseline)
+    it = container(rendered.pool("Deployment", "baseline"))
+    assert it["lifecycle"]["preStop"]["exec"]["command"] == ["sleep", "15"]
+
+
 @EACH
 def test_no_flag_is_given_twice(values: Values) -> None:
     for pools in models(render(values)):
         for deployment in pools.values():
-            names = [flag.partition("=")[0] for flag in container(deployment)["args"]]
+            names = [flag.partition("=")[0] for flag in launched(deployment)]
             assert len(set(names)) == len(names)
 
 
@@ -95,13 +142,14 @@ def test_engines_have_time_to_finish(values: Values) -> None:
     for pools in models(rendered):
         for deployment in pools.values():
             command = container(deployment)["lifecycle"]["preStop"]["exec"]["command"]
-            assert command[0] == "sleep"
-            assert spec(deployment)["terminationGracePeriodSeconds"] >= int(command[1]) + drain + 20
+            assert command[:2] == ["spillway-engine", "pre-stop"] or command[0] == "sleep"
+            longest = int(command[-1].removeprefix("--most="))
+            assert spec(deployment)["terminationGracePeriodSeconds"] >= longest + drain + 20
 
 
 @pytest.mark.parametrize(
     ("engine", "grace"),
-    [({"preStopSeconds": 0, "drainSeconds": 0}, 30), ({"preStopSeconds": 30, "drainSeconds": 100}, 160)],
+    [({"preStopSeconds": 0, "drainSeconds": 0}, 30), ({"preStopSeconds": 30, "drainSeconds": 100}, 190)],
 )
 def test_the_grace_period_follows_the_profile(engine: Values, grace: int) -> None:
     deployment = render(small(**engine)).pool("Deployment", "baseline")
@@ -122,10 +170,9 @@ def test_gpus_are_those_of_the_parallelism(values: Values) -> None:
     for pools in models(render(values)):
         for deployment in pools.values():
             resources = container(deployment)["resources"]
-            args = container(deployment)["args"]
             [size] = [
                 int(flag.rpartition("=")[2])
-                for flag in args
+                for flag in launched(deployment)
                 if flag.partition("=")[0].endswith(("tp-size", "parallel-size"))
             ]
             assert resources["requests"]["nvidia.com/gpu"] == resources["limits"]["nvidia.com/gpu"] == size
@@ -204,12 +251,12 @@ def test_probes_cost_no_token_unless_asked_for() -> None:
 def test_defaults_lie_under_each_model() -> None:
     values = example("small")
     values["modelDefaults"] = {
-        "engine": {"image": {"tag": "mine"}, "nodeSelector": {"gpu": "yes"}, "antiAffinity": "required"},
+        "engine": {"image": {"pullPolicy": "Never"}, "nodeSelector": {"gpu": "yes"}, "antiAffinity": "required"},
         "pool": {"replicas": 3, "maxSurge": 1},
     }
     values["models"][0]["pools"] = {"speculative": {"replicas": 0, "maxSurge": 0}, "baseline": {}}
     [pools] = models(render(values))
-    assert container(pools["baseline"])["image"] == "lmsysorg/sglang:mine"
+    assert container(pools["baseline"])["imagePullPolicy"] == "Never"
     assert spec(pools["baseline"])["nodeSelector"] == {"gpu": "yes"}
     assert "affinity" not in spec(pools["baseline"])
     assert (pools["baseline"]["spec"]["replicas"], pools["speculative"]["spec"]["replicas"]) == (3, 0)

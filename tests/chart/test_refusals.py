@@ -2,13 +2,13 @@
 
 import pytest
 
-from tests.chart.helm import Values, example, refusal, small
+from tests.chart.helm import Values, example, plain, refusal, small
 
 
 @pytest.mark.parametrize(
     ("engine", "message"),
     [
-        ({"modelPath": ""}, "needs engine.modelPath to start engines, or `discovery`"),
+        ({"modelPath": ""}, "needs engine.profile.name or engine.modelPath to start engines, or `discovery`"),
         ({"speculativeFlags": []}, "engine.speculativeFlags is empty, so it would be a baseline pool"),
         ({"flags": ["--speculative-algorithm=EAGLE3"]}, "move it to engine.speculativeFlags"),
         ({"flags": ["--port=1"]}, "the chart writes --port=1 itself"),
@@ -17,9 +17,25 @@ from tests.chart.helm import Values, example, refusal, small
     ],
 )
 def test_a_profile_that_would_go_wrong_is_refused(engine: Values, message: str) -> None:
-    said = refusal(small(**engine))
+    said = refusal(plain(**engine))
     assert message in said
     assert "models, llama-3.1-8b, speculative pool" in said or "baseline pool" in said
+
+
+@pytest.mark.parametrize(
+    ("engine", "message"),
+    [
+        ({"kind": "vllm"}, "engine.profile is for SGLang"),
+        ({"flags": ["--attention-backend=triton"]}, "go without a profile: use engine.profile.set"),
+        ({"speculativeFlags": ["--speculative-num-steps=1"]}, "go without a profile: use engine.profile.set"),
+        (
+            {"profile": {"name": "llama-3.1-8b", "set": ["speculative-num-steps=1"]}},
+            "speculative-num-steps=1 in engine.profile.set would be for both pools: move it to",
+        ),
+    ],
+)
+def test_what_does_not_go_with_a_profile_is_refused(engine: Values, message: str) -> None:
+    assert message in refusal(small(**engine))
 
 
 def test_pools_that_would_go_wrong_are_refused() -> None:

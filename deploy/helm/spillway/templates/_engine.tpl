@@ -2,13 +2,16 @@
 
 {{- /* SGLang looks every 5 seconds whether it has finished, and then frees its GPUs. */}}
 {{- define "spillway.engine.gracePeriod" -}}
-{{- add (int .model.engine.preStopSeconds) (int .model.engine.drainSeconds) 30 }}
+{{- $preStop := mul (int .model.engine.preStopSeconds) (ternary 2 1 (not (empty .model.engine.profile.name))) }}
+{{- add $preStop (int .model.engine.drainSeconds) 30 }}
 {{- end }}
 
 {{- define "spillway.engine.command" -}}
 {{- $engine := .model.engine }}
 {{- if $engine.command }}
 {{- toYaml $engine.command }}
+{{- else if $engine.profile.name }}
+{{- list "spillway-engine" "run" | toYaml }}
 {{- else if eq $engine.kind "vllm" }}
 {{- list "vllm" "serve" | toYaml }}
 {{- else }}
@@ -16,9 +19,32 @@
 {{- end }}
 {{- end }}
 
+{{- /* What the image renders the profile with: the same for both pools, for what concerns speculation it ignores for a baseline. */}}
+{{- define "spillway.engine.profileArgs" -}}
+{{- $engine := .model.engine }}
+{{- $profile := $engine.profile }}
+{{- $args := list (printf "%s/%s" $profile.name (get $profile .role)) }}
+{{- with $engine.modelPath }}{{ $args = append $args (printf "--model-path=%s" .) }}{{ end }}
+{{- with $profile.draftModelPath }}{{ $args = append $args (printf "--draft-model-path=%s" .) }}{{ end }}
+{{- $args = concat $args (list
+      (printf "--served-model-name=%s" .model.name)
+      (printf "--host=%s" $engine.host)
+      (printf "--port=%d" (int $engine.port))
+      (printf "--gpus=%d" (int $engine.tensorParallel))
+      (printf "--max-running-requests=%d" (int $engine.maxInflight))) }}
+{{- range $profile.set }}{{ $args = append $args (printf "--set=%s" .) }}{{ end }}
+{{- range $profile.setSpeculative }}{{ $args = append $args (printf "--set-speculative=%s" .) }}{{ end }}
+{{- range $profile.unset }}{{ $args = append $args (printf "--unset=%s" .) }}{{ end }}
+{{- range $profile.allow }}{{ $args = append $args (printf "--allow=%s" .) }}{{ end }}
+{{- toYaml $args }}
+{{- end }}
+
 {{- /* The flags of both pools, and at the end those of the speculative one. */}}
 {{- define "spillway.engine.args" -}}
 {{- $engine := .model.engine }}
+{{- if $engine.profile.name }}
+{{- include "spillway.engine.profileArgs" . }}
+{{- else }}
 {{- $args := list }}
 {{- if eq $engine.kind "vllm" }}
 {{- /* vLLM cuts requests off at SIGTERM unless it is given time. */}}
@@ -43,6 +69,7 @@
 {{- $args = concat $args $engine.speculativeFlags }}
 {{- end }}
 {{- toYaml $args }}
+{{- end }}
 {{- end }}
 
 {{- define "spillway.engine.env" -}}
@@ -207,7 +234,16 @@ spec:
       lifecycle:
         preStop:
           exec:
+            {{- if $engine.profile.name }}
+            command:
+              - spillway-engine
+              - pre-stop
+              - --port={{ int $engine.port }}
+              - --least={{ int $engine.preStopSeconds }}
+              - --most={{ mul (int $engine.preStopSeconds) 2 }}
+            {{- else }}
             command: [sleep, {{ int $engine.preStopSeconds | quote }}]
+            {{- end }}
       {{- end }}
       resources:
         {{- include "spillway.engine.resources" . | nindent 8 }}

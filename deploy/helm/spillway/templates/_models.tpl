@@ -52,8 +52,21 @@ also has `started`, whether the chart starts its engines, and then `fullname`.
 {{- if not .root.Values.engines.enabled }}
 {{- fail (printf "%s: needs `discovery`, as engines.enabled is false" $where) }}
 {{- end }}
-{{- if not .engine.modelPath }}
-{{- fail (printf "%s: needs engine.modelPath to start engines, or `discovery` of ones that exist" $where) }}
+{{- if not (or .engine.modelPath .engine.profile.name) }}
+{{- fail (printf "%s: needs engine.profile.name or engine.modelPath to start engines, or `discovery` of ones that exist" $where) }}
+{{- end }}
+{{- if .engine.profile.name }}
+{{- if ne .engine.kind "sglang" }}
+{{- fail (printf "%s: engine.profile is for SGLang: remove engine.profile.name, or engine.kind %s" $where .engine.kind) }}
+{{- end }}
+{{- if or .engine.flags .engine.speculativeFlags }}
+{{- fail (printf "%s: engine.flags and engine.speculativeFlags go without a profile: use engine.profile.set and engine.profile.setSpeculative" $where) }}
+{{- end }}
+{{- range .engine.profile.set }}
+{{- if hasPrefix "speculative-" . }}
+{{- fail (printf "%s: %s in engine.profile.set would be for both pools: move it to engine.profile.setSpeculative" $where .) }}
+{{- end }}
+{{- end }}
 {{- end }}
 {{- if not (or .engine.image.tag .engine.image.digest) }}
 {{- fail (printf "%s: engine.image needs a tag or a digest" $where) }}
@@ -61,7 +74,7 @@ also has `started`, whether the chart starts its engines, and then `fullname`.
 {{- if .pool.engine }}
 {{- fail (printf "%s: `engine` goes with `discovery`; the engines started here are of engine.kind" $where) }}
 {{- end }}
-{{- if and (eq .role "speculative") (not .engine.speculativeFlags) }}
+{{- if and (eq .role "speculative") (not (or .engine.speculativeFlags .engine.profile.name)) }}
 {{- fail (printf "%s: engine.speculativeFlags is empty, so it would be a baseline pool" $where) }}
 {{- end }}
 {{- range .engine.flags }}
