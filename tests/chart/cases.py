@@ -174,7 +174,7 @@ CASES: dict[str, Values] = {
     "image of others": plain(),
     "several models": _several_models(),
     "pinned arm": _pinned_arm(),
-    "load test": example("byo-engines") | {"loadtest": {"enabled": True, "workers": 2}},
+    "load test": example("byo-engines") | {"loadtest": {"enabled": True}},
     "tls": _tls(),
     "bundled Redis": _bundled_redis(),
     "Sentinels": _sentinels(),

@@ -1,5 +1,6 @@
 """The load test in the cluster: one Job, or a master and workers, with arguments that the program takes."""
 
+import kubernetes_validate
 import pytest
 import yaml
 
@@ -88,3 +89,10 @@ def test_over_tls_and_through_the_network_policy() -> None:
 @pytest.mark.parametrize("wrong", [{"command": "wrk"}, {"workers": -1}, {"args": "--peak=3"}])
 def test_refused(wrong: Values) -> None:
     assert "loadtest" in refusal(yaml.safe_load(yaml.safe_dump(values(**wrong))))
+
+
+@pytest.mark.parametrize("version", ["1.27", "1.37"])
+def test_objects_are_valid(version: str) -> None:
+    given = values(workers=2, apiKeySecret={"name": "client"}, resultsClaim="results")
+    for rendered in render(given, flags=["--kube-version", version]):
+        assert kubernetes_validate.validate(rendered, version, strict=True) == version
