@@ -25,7 +25,8 @@ class Spread(msgspec.Struct, frozen=True):
     high: float
 
     def __str__(self) -> str:
-        return f"{self.median:.2f} ({self.low:.2f} to {self.high:.2f})"
+        around = f" ({self.low:.2f} to {self.high:.2f})" if self.low != self.high else ""
+        return f"{self.median:.2f}{around}"
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:

@@ -49,9 +49,11 @@ def _crossing(found: Crossover | None, replicas: int, threshold: int | None) -> 
         return
     each = " per replica" if replicas > 1 else ""
     if found.at is not None:
+        around = (
+            f" ({found.at.low:.1f} to {found.at.high:.1f} over the repeats)" if found.at.low != found.at.high else ""
+        )
         yield (
-            f"The pools cross at {found.at.median:.1f} requests{each} "
-            f"({found.at.low:.1f} to {found.at.high:.1f} over the repeats): from there on the baseline pool has the "
+            f"The pools cross at {found.at.median:.1f} requests{each}{around}: from there on the baseline pool has the "
             "higher throughput."
         )
     elif found.always_better:
