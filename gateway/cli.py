@@ -1,4 +1,4 @@
-"""The command line: spillway serve | check-config | calibrate | demo | status | engine."""
+"""The command line: spillway serve | check-config | calibrate | demo | simulate | status | engine."""
 
 import argparse
 import asyncio
@@ -56,6 +56,12 @@ def _parser() -> argparse.ArgumentParser:
     look = commands.add_parser("status", help="show what a running gateway knows of its pools, replicas and Redis")
     status.add_arguments(look)
     look.set_defaults(run=status.run)
+
+    from gateway import simulator
+
+    simulate = commands.add_parser("simulate", help="compare policies on simulated engines")
+    simulator.add_arguments(simulate)
+    simulate.set_defaults(run=simulator.run)
 
     import spillway_engine.cli
 

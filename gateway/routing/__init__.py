@@ -5,7 +5,7 @@ from gateway.routing.balance import balanced, digest, least_inflight
 from gateway.routing.curve import NEVER, UNKNOWN, Curve, gains
 from gateway.routing.grid import NODES
 from gateway.routing.isotone import isotone
-from gateway.routing.placement import fail_over, pin
+from gateway.routing.placement import fail_over, pin, prefer
 from gateway.routing.threshold import SwitchSettings, SwitchState, arrive, limit, settle, spill, switch
 from gateway.routing.types import ROLES, Choice, ModelLoad, Placement, PoolLoad, Reason, Refusal, Role, other
 
@@ -39,6 +39,7 @@ __all__ = [
     "limit",
     "other",
     "pin",
+    "prefer",
     "settle",
     "spill",
     "switch",
