@@ -146,6 +146,12 @@ class Model:
             self._revisits.add(ticket, ask)
         return ticket
 
+    def expects(self, ask: Ask) -> bool:
+        """Whether a pool that may take the request is about to have ready replicas: just found, or not found yet."""
+        policy = self.config.policy
+        role = ask.pinned or (policy.pool if policy.kind == "pinned" else None)
+        return any(pool.expecting for of, pool in self.pools.items() if role in (None, of))
+
     def serves(self) -> bool:
         """Whether a pool has a ready replica."""
         return any(pool.ready for pool in self.pools.values())

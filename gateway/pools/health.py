@@ -38,6 +38,11 @@ class Health:
         """Why it is not ready; None if it is."""
         return None if self.ready else self._cause
 
+    @property
+    def unprobed(self) -> bool:
+        """Whether no probe has said anything yet, good or bad."""
+        return not self.ready and self._cause is UNPROBED
+
     def probe_succeeded(self, now: float) -> None:
         """The engine said that it is well: ready, unless it is still ejected for what requests saw."""
         self._probe_failures = 0

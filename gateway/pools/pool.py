@@ -46,6 +46,7 @@ class Pool:
         self.replicas: dict[str, Replica] = {}
         # When discovery last confirmed the replicas (monotonic seconds); None where there is nothing to confirm.
         self.confirmed_at: float | None = None
+        self._observed = False
         self._gateways = 1
         self._ceiling = 1
         self._ready: list[Replica] = []
@@ -58,6 +59,15 @@ class Pool:
         """The replicas that take new requests, sorted by digest."""
         return self._ready
 
+    @property
+    def expecting(self) -> bool:
+        """Whether it may have ready replicas in a moment: they are not known yet, or some were not probed yet."""
+        if self.config is None:
+            return False
+        return not self._observed or any(
+            replica.health.unprobed and not replica.removed for replica in self.replicas.values()
+        )
+
     def reconfigure(self, config: PoolConfig | None) -> None:
         """Take over settings and discovery; None removes the pool from service, its streams finish."""
         self.config = config
@@ -68,6 +78,7 @@ class Pool:
         self._supervisor.discover(self, config.discovery if config else None)
         if config is None:
             self.reconcile(())
+            self._observed = False
 
     def divide(self, gateways: int) -> None:
         """Take at most one of so many gateways' share of `max_inflight`, at least 1: they can't count together."""
@@ -80,6 +91,7 @@ class Pool:
         After a delta, those that are gone and idle are known until the next `sweep`: an endpoint that moves from one
         EndpointSlice to another may be in neither for a moment. What a delta costs does not depend on the others.
         """
+        self._observed = True
         if isinstance(observed, Delta):
             changed = [*self._part(observed.left), *self._join(observed.joined)]
         else:
@@ -88,6 +100,10 @@ class Pool:
             self.sweep()
         if changed:
             self.refresh(*changed)
+
+    def missed(self) -> None:
+        """Discovery could not find out: nobody shall wait for what it may find later."""
+        self._observed = True
 
     def sweep(self) -> None:
         """Forget the replicas that are gone and idle."""
@@ -148,7 +164,7 @@ class Pool:
             # The one with the fewest requests may be full of ours, while another has more of others and room.
             full = {replica for replica in self._ready if replica.inflight >= ceiling} if total >= ceiling else set()
             excluded, total, ceiling = {*excluded, *full}, total + self.outside, ceiling + self.outside
-        replica = balanced(self._ready, affinity, total, ceiling, excluded)
+        replica = balanced(self._ready, affinity, total, ceiling, excluded, outside=self.outside > 0)
         if replica is None:
             raise LookupError(f"{self.model}/{self.role} has no ready replica")
         return replica

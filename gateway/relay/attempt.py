@@ -13,7 +13,7 @@ from gateway.relay.engine import EngineConnection, EngineError, EngineTimeoutErr
 from gateway.relay.errors import broken_event, engine_failed
 from gateway.relay.exchange import Exchange
 from gateway.relay.headers import downstream_headers, upstream_head
-from gateway.relay.rewrite import upstream_body
+from gateway.relay.rewrite import upstream_body, upstream_form
 from gateway.relay.sse import EventStream
 from gateway.relay.upstream import Upstream
 from gateway.relay.usage import read_tokens
@@ -137,10 +137,12 @@ class Attempt:
 
     def _request(self) -> tuple[bytes, bytes]:
         call, scope, config = self._call, self._call.scope, self._grant.replica.config
-        body = call.body
+        body, name = call.body, config.engine_model or call.model.config.name
         if call.traits.is_json:
-            name = (config.engine_model or call.model.config.name) if call.traits.model is not None else None
-            body = upstream_body(body, call.traits, ask_usage=call.asks_usage, model=name)
+            named = name if call.traits.model is not None else None
+            body = upstream_body(body, call.traits, ask_usage=call.asks_usage, model=named)
+        elif call.traits.form_models:
+            body = upstream_form(body, call.traits, name)
         method, query = scope["method"].encode(), scope["query_string"]
         target = self._upstream.prefix + scope["raw_path"] + (b"?" + query if query else b"")
         head = upstream_head(

@@ -25,6 +25,8 @@ from gateway.routing import Refusal
 from gateway.telemetry import CLIENT_GONE, Record, Telemetry
 
 _log = logging.getLogger(__name__)
+# A first probe takes milliseconds; with this an engine that is slow at it is not taken for one that is away.
+_FIRST_PROBE_SECONDS = 2.0
 _RETRY_AFTER = ((b"retry-after", b"1"),)
 
 
@@ -173,20 +175,23 @@ class Relay:
             asking.leave()
 
     async def _wait(self, call: Call, ask: Ask, refusal: Refusal) -> Grant:
-        """Queue for room.
+        """Queue for room, or briefly for the first probe of replicas that were just found.
 
         Raises:
             ApiError: 503 if no replica is ready, 429 if the queue is full or the wait was in vain.
             ClientGoneError: the client left meanwhile.
         """
         model, client = call.model, call.client
-        if refusal is Refusal.DOWN:
+        down = refusal is Refusal.DOWN
+        if down and not model.expects(ask):
             raise _nothing_ready(call)
         try:
             ticket = model.wait(ask, client.waker.wake)
         except QueueFullError:
-            raise _busy(call, "and its queue is full") from None
+            raise _nothing_ready(call) if down else _busy(call, "and its queue is full") from None
         seconds = model.config.policy.queue.timeout
+        if down or not model.serves():
+            seconds = min(seconds, _FIRST_PROBE_SECONDS)
         alarm = Alarm(asyncio.get_running_loop(), seconds, client.waker.wake)
         taken = False
         try:
@@ -202,7 +207,7 @@ class Relay:
             grant = ticket.leave()
             if grant is not None and not taken:
                 grant.lease.release()
-        if ticket.refused or not model.serves():
+        if down or ticket.refused or not model.serves():
             raise _nothing_ready(call)
         raise _busy(call, f"and no place came free within {seconds:g} s")
 

@@ -5,10 +5,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from gateway.relay.multipart import FormError, read_fields
+from gateway.relay.multipart import FormError, find_fields
 from gateway.routing import digest
 
 _PREFIX_BYTES = 1024
+_FIELD_BYTES = 4 << 10
 _TRUE, _NULL = msgspec.Raw(b"true"), msgspec.Raw(b"null")
 
 
@@ -16,7 +17,8 @@ class Traits(NamedTuple):
     """`include_usage`: the client wants the usage event. `may_ask_usage`: we may ask for it on our own account.
 
     `affinity` is equal for requests of one conversation. `mended`: the body without the halves of surrogate pairs that
-    it holds. The raw values are bytes of `mended`, or else of the body; empty: absent.
+    it holds. The raw values are bytes of `mended`, or else of the body; empty: absent. `form_models`: where a form has
+    the model's name.
     """
 
     model: str | None
@@ -28,6 +30,7 @@ class Traits(NamedTuple):
     raw_model: bytes = b""
     raw_stream_options: bytes = b""
     mended: bytes | None = None
+    form_models: tuple[slice, ...] = ()
 
 
 class BodyError(Exception):
@@ -122,20 +125,25 @@ def inspect_json(body: bytes) -> Traits:
 
 
 def inspect_multipart(content_type: bytes, body: bytes) -> Traits:
-    """Read the `model` and `stream` fields of a multipart form, as audio uploads carry them.
+    """Read the `model` and `stream` fields of a multipart form, as audio uploads carry them; of two the last counts.
 
     Raises:
         BodyError: not a well-formed form, or one with too many parts.
     """
     try:
-        fields = read_fields(content_type, body, (b"model", b"stream"))
+        fields = find_fields(content_type, body, (b"model", b"stream"))
     except FormError as error:
         raise BodyError(str(error), error.code) from None
     try:
-        model = fields.get(b"model", b"").decode() or None
+        model = _last(body, models := fields.get(b"model", [])).decode() or None
     except UnicodeDecodeError:
         raise BodyError("The form's 'model' field is not UTF-8.", "invalid_type", "model") from None
-    return Traits(model, stream=fields.get(b"stream", b"").strip().lower() in (b"true", b"1"))
+    stream = _last(body, fields.get(b"stream", [])).strip().lower() in (b"true", b"1")
+    return Traits(model, stream, form_models=tuple(models))
+
+
+def _last(body: bytes, values: list[slice]) -> bytes:
+    return body[values[-1]][:_FIELD_BYTES] if values else b""
 
 
 def _mend(body: bytes) -> bytes | None:

@@ -16,7 +16,6 @@ _MAX_DISPOSITION_BYTES = 1 << 10
 _MAX_HEADERS_BYTES = 64 << 10
 _MAX_NEAR_BOUNDARIES = 1000
 _MAX_BOUNDARY_BYTES = 200
-_FIELD_BYTES = 4 << 10
 
 _START = re.compile(rb"[\r\n]{0,16}--")
 _HEADER = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*)", re.DOTALL)
@@ -31,8 +30,8 @@ class FormError(Exception):
         self.code = code
 
 
-def read_fields(content_type: bytes, body: bytes, wanted: Collection[bytes]) -> dict[bytes, bytes]:
-    """The `wanted` fields of a form, each up to 4 KiB; of two with one name the last. Files are not fields.
+def find_fields(content_type: bytes, body: bytes, wanted: Collection[bytes]) -> dict[bytes, list[slice]]:
+    """Where in the body the values of the `wanted` fields are, each name's in order. Files are not fields.
 
     Raises:
         FormError: not a well-formed form, or one with too many parts or too long headers.
@@ -55,8 +54,8 @@ class _Form:
         self._near = 0
         self._header_bytes = 0
 
-    def fields(self, wanted: Collection[bytes]) -> dict[bytes, bytes]:
-        body, fields = self._body, dict[bytes, bytes]()
+    def fields(self, wanted: Collection[bytes]) -> dict[bytes, list[slice]]:
+        body, fields = self._body, dict[bytes, list[slice]]()
         start = _START.match(body)
         if not start or not body.startswith(self._boundary, start.end()):
             raise FormError("The body is not well-formed multipart: it must begin with the boundary.")
@@ -70,7 +69,7 @@ class _Form:
             name, data = self._headers(end + 2)
             until, end = self._next(data)
             if name in wanted:
-                fields[name] = body[data : min(until, data + _FIELD_BYTES)]
+                fields.setdefault(name, []).append(slice(data, until))
         return fields
 
     def _next(self, position: int) -> tuple[int, int]:

@@ -38,6 +38,21 @@ def upstream_body(body: bytes, traits: Traits, *, ask_usage: bool, model: str | 
     return body
 
 
+def upstream_form(body: bytes, traits: Traits, model: str) -> bytes:
+    """Return the form with `model` in each field that names the model. Its parts have no lengths that would change.
+
+    A model's name holds no line end, so that it can hold no boundary.
+    """
+    if traits.model is None or model == traits.model:
+        return body
+    pieces: list[bytes] = []
+    past = 0
+    for place in traits.form_models:
+        pieces += (body[past : place.start], model.encode())
+        past = place.stop
+    return b"".join((*pieces, body[past:]))
+
+
 def _append(body: bytes, member: bytes) -> bytes:
     end = body.rindex(b"}")
     return b"".join((body[:end], b"" if _EMPTY.match(body) else b",", member, body[end:]))

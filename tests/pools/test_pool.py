@@ -53,6 +53,33 @@ def test_a_new_replica_is_not_ready_before_its_probe() -> None:
     assert site.changes == 1
 
 
+def test_it_expects_replicas_until_they_are_found_and_probed() -> None:
+    pool = Pool("m", "baseline", Watch(), lambda: None)
+    assert not pool.expecting, "it is not in service"
+    settings = PoolConfig.model_validate({"discovery": {"kubernetes": {"service": "s"}}})
+    pool.config = settings
+    assert pool.expecting
+    pool.missed()
+    assert not pool.expecting, "discovery fails: there is nothing to wait for"
+    pool.reconfigure(None)
+    pool.config = settings
+    assert pool.expecting
+    pool.reconcile(())
+    assert not pool.expecting, "there are none"
+    pool.reconcile(URLS[:2])
+    assert pool.expecting
+    first, second = pool.replicas.values()
+    first.health.probe_failed()
+    assert pool.expecting
+    recover(pool, second)
+    assert not pool.expecting
+    pool.reconcile([*URLS[:2], URLS[2]])
+    assert pool.expecting
+    pool.replicas[URLS[2]].inflight = 1
+    pool.reconcile(URLS[:2])
+    assert not pool.expecting, "what was removed gets nothing new"
+
+
 def test_seeing_the_same_again_changes_nothing() -> None:
     site = Site()
     before, changes = site.see(*URLS[:3]), site.changes

@@ -7,6 +7,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from gateway.config import Retries
+from gateway.pools import Pool
+from gateway.pools.health import Health
+from gateway.relay import handler
+from tests.models.fleet import recover
 from tests.relay.downstream import Downstream
 from tests.relay.relays import Site, told
 from tests.support.behaviours import End, broken_stream, play, stream
@@ -226,6 +230,54 @@ async def test_nobody_is_ready(make: Make, engines: list[FakeEngine]) -> None:
     pool.refresh()
     assert error(await site.ask()) == (503, "no_replica_ready")
     assert engines[0].requests == []
+
+
+def found(site: Site) -> Pool:
+    """The site's pool with its replicas as just found: nobody has probed them."""
+    pool = site.model.pools["speculative"]
+    for replica in pool.replicas.values():
+        replica.health = Health(replica.config.health)
+    pool.refresh()
+    return pool
+
+
+async def test_a_first_probe_is_waited_for(make: Make) -> None:
+    site = make(1)
+    pool = found(site)
+    downstream, waiting = site.begin()
+    await asyncio.sleep(0.02)
+    assert not waiting.done()
+    recover(pool, *pool.replicas.values())
+    await waiting
+    assert downstream.status == 200
+
+
+async def test_a_first_probe_is_not_waited_for_without_end(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither by the first nor by those that queue behind it, however long a queue may last."""
+    monkeypatch.setattr(handler, "_FIRST_PROBE_SECONDS", 0.05)
+    site = make(1, queue={"size": 5, "timeout": 30})
+    found(site)
+    (first, one), (second, other) = site.begin(), site.begin()
+    async with asyncio.timeout(3):
+        await asyncio.gather(one, other)
+    assert error(first) == error(second) == (503, "no_replica_ready")
+
+
+async def test_nobody_waits_for_a_probe_where_nobody_may_queue(make: Make) -> None:
+    site = make(1, queue={"size": 0})
+    found(site)
+    assert error(await site.ask()) == (503, "no_replica_ready")
+
+
+async def test_only_probes_of_pools_that_may_serve_are_waited_for(make: Make) -> None:
+    site = make(1, 1)
+    found(site)
+    baseline = site.model.pools["baseline"]
+    for replica in baseline.replicas.values():
+        replica.health.probe_failed()
+        replica.health.probe_failed()
+    baseline.refresh()
+    assert error(await site.ask(headers={"x-spillway-pool": "baseline"})) == (503, "no_replica_ready")
 
 
 @pytest.mark.parametrize(

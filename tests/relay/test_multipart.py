@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.relay.inspect import BodyError, inspect_multipart
+from gateway.relay.rewrite import upstream_form
 
 TYPE = b"multipart/form-data; boundary=xyz"
 
@@ -134,3 +135,36 @@ def test_nonsense_is_refused_and_nothing_worse(body: bytes, options: bytes) -> N
                 inspect_multipart(content_type, sent)
             except BodyError:
                 continue
+
+
+REAL = part("model", "real-é".encode())
+FIRST, SECOND = part("file", b"--xyz? \r\n\r\n", "model.wav"), part("stream", b"true")
+
+
+@pytest.mark.parametrize(
+    ("sent", "got"),
+    [
+        ([FIRST, part("model", b"alias"), SECOND], [FIRST, REAL, SECOND]),
+        ([part("model", b"other"), FIRST, part("model", b"alias")], [REAL, FIRST, REAL]),
+        ([FIRST], [FIRST]),
+        ([part("model", b""), FIRST], [part("model", b""), FIRST]),
+        ([part("model", b"alias", "model.txt")], [part("model", b"alias", "model.txt")]),
+    ],
+)
+def test_the_engines_name_takes_the_place_of_the_clients(sent: list[bytes], got: list[bytes]) -> None:
+    body = form(*sent) + b"epilogue"
+    traits = inspect_multipart(TYPE, body)
+    assert upstream_form(body, traits, "real-é") == form(*got) + b"epilogue"
+    assert upstream_form(body, traits, traits.model or "x") is body
+
+
+@given(st.lists(st.tuples(st.sampled_from(["model", "stream", "x"]), st.binary(max_size=20)), max_size=5))
+def test_a_form_with_another_name_says_all_else_as_before(fields: list[tuple[str, bytes]]) -> None:
+    body = form(*(part(name, value) for name, value in fields))
+    try:
+        traits = inspect_multipart(TYPE, body)
+    except BodyError:
+        return
+    renamed = upstream_form(body, traits, "new")
+    expected = [(name, b"new" if name == "model" and traits.model is not None else value) for name, value in fields]
+    assert renamed == form(*(part(name, value) for name, value in expected))

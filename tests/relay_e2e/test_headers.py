@@ -245,3 +245,23 @@ async def test_tokens_are_counted_once(here: Site) -> None:
     await ask(here)
     await here.gateway.assert_idle()
     assert tokens() == [prompt, completion]
+
+
+async def test_a_form_names_the_model_as_the_engine_does(here: Site) -> None:
+    """An upload by an alias; the file, which says what a field would, is not touched."""
+    file = b'\x00\xff\r\n--cut\r\nname="model"\r\n\r\ncounterfeit\r\n--'
+    async with here.client() as client:
+        response = await client.post(
+            "/v1/audio/transcriptions",
+            data={"model": "counterfeit", "language": "en"},
+            files={"file": ("a.wav", file)},
+            headers={"authorization": f"Bearer {KEY}", "content-type": "multipart/form-data; boundary=edge"},
+        )
+    assert response.status_code == 200
+    [request] = here.speculative[0].requests
+    sent = response.request.read()
+    assert sent.count(b"counterfeit") == 2
+    assert request.body == sent.replace(
+        b'name="model"\r\n\r\ncounterfeit\r\n--edge', b'name="model"\r\n\r\nserved-as\r\n--edge'
+    )
+    assert request.header("content-length") == str(len(request.body))

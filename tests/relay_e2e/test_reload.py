@@ -148,6 +148,31 @@ async def test_models_come_and_go(engine_thread: EngineThread) -> None:
         await here.gateway.assert_idle()
 
 
+async def first_status(client: httpx.AsyncClient, name: str) -> int:
+    """Of the first answer by a gateway that knows the model."""
+    for _ in range(2000):
+        try:
+            response = await client.post(CHAT, json=chat(model=name))
+        except httpx.ConnectError:
+            await asyncio.sleep(0.01)
+            continue
+        if response.status_code != 404:
+            return response.status_code
+        await asyncio.sleep(0.01)
+    raise AssertionError(f"no gateway that knows {name}")
+
+
+async def test_a_new_model_serves_from_its_first_request(engine_thread: EngineThread) -> None:
+    """Which waits for the first probe of its replica, and so does one to a gateway that has just started."""
+    with site(engine_thread, settings=with_threshold, wait_for=None) as here:
+        async with here.client() as client:
+            assert await first_status(client, "fake") == 200
+            settings = with_threshold(here.speculative, here.baseline)
+            settings["models"].append(files.model(files.pool([here.baseline[0].url]), name="new"))
+            here.gateway.write_config(settings)
+            assert await first_status(client, "new") == 200
+
+
 async def test_no_request_fails_while_files_change(engine_thread: EngineThread) -> None:
     async with serving(engine_thread, speculative=2) as (here, client, gate):
         gate.open()

@@ -84,6 +84,7 @@ class KubernetesSource:
             return
         if isinstance(seen, Trouble):
             self._count_error(seen)
+            self._pool.missed()
             return
         self._pool.confirmed_at = seen.at
         if seen.observed is None:
