@@ -1,4 +1,4 @@
-"""`python -m enginebench start | sweep | stop`."""
+"""`python -m enginebench start | sweep | report | stop`."""
 
 import argparse
 import sys
@@ -30,11 +30,22 @@ def main() -> int:
     sweep.add_argument("--note", default="")
     sweep.set_defaults(run=sweeping.run)
 
+    report = commands.add_parser("report", help="print the tables of sweeps, and draw them")
+    report.add_argument("folder", type=Path, nargs="+", help="what a sweep wrote; named as its set")
+    report.add_argument("--picture", type=Path, required=True, metavar="FILE.svg")
+    report.set_defaults(run=_report)
+
     stop = commands.add_parser("stop", help="stop everything")
     stop.set_defaults(run=lambda args: stack.stop(args.state))
     args = parser.parse_args()
     status: int = args.run(args)
     return status
+
+
+def _report(args: argparse.Namespace) -> int:
+    from enginebench import report  # matplotlib, which the machine with the GPUs does not need
+
+    return report.run(args)
 
 
 if __name__ == "__main__":

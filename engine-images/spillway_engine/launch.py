@@ -47,13 +47,13 @@ def tell(findings: Collection[Finding], stream: TextIO) -> bool:
 
 
 def become(launch: Launch, environment: Mapping[str, str]) -> NoReturn:
-    """Execute the engine in place of this process. Variables of `environment` that the launch has too are replaced.
+    """Execute the engine in place of this process. What `environment` says goes before the launch's own variables.
 
     Raises:
         OSError: the interpreter is not there.
     """
     print(launch.text(), file=sys.stderr, flush=True)
-    os.execvpe(launch.command[0], launch.command, {**environment, **launch.env})
+    os.execvpe(launch.command[0], launch.command, {**launch.env, **environment})
 
 
 __all__ = ["REFUSED", "NodeError", "become", "check", "tell"]

@@ -1,0 +1,62 @@
+"""The table and the picture of RESULTS.md, from what the sweeps wrote."""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from loadtest import records
+from loadtest.stats import Cell
+
+_ARMS = ("speculative", "baseline", "spill", "switch")
+_STYLE = {"speculative": "o:", "baseline": "s:", "spill": "D-", "switch": "^-"}
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print a table for each set, and draw them into one picture."""
+    found = {folder.name: records.read(folder).cells for folder in args.folder}
+    for name, cells in found.items():
+        print(f"### {name}\n", *table(cells), "", sep="\n")
+    draw(found, args.picture)
+    return 0
+
+
+def table(cells: list[Cell]) -> Iterator[str]:
+    """Total tokens per second of each arm by concurrency, and what spilling gains over the better single arm."""
+    arms = [arm for arm in _ARMS if any(cell.arm == arm for cell in cells)]
+    yield f"| requests at once | {' | '.join(arms)} | spill over the better arm | failed |"
+    yield f"| --- |{' --- |' * (len(arms) + 2)}"
+    for level in sorted({cell.level for cell in cells}):
+        mine = {cell.arm: cell for cell in cells if cell.level == level}
+        best = max(mine[arm].throughput for arm in ("speculative", "baseline") if arm in mine)
+        figures = [_figure(mine[arm], best) if arm in mine else "" for arm in arms]
+        gain = f"{mine['spill'].throughput / best - 1:+.0%}" if "spill" in mine else ""
+        yield f"| {level} | {' | '.join(figures)} | {gain} | {sum(cell.failed for cell in mine.values())} |"
+
+
+def _figure(cell: Cell, best: float) -> str:
+    text = f"{cell.throughput:,.0f}"
+    return f"**{text}**" if cell.throughput >= best else text
+
+
+def draw(found: dict[str, list[Cell]], path: Path) -> None:
+    """Throughput and the speed of one request by concurrency, a row for each set."""
+    figure = Figure(figsize=(11, 4 * len(found)))
+    axes = figure.subplots(len(found), 2, squeeze=False)
+    for row, (name, cells) in zip(axes, found.items(), strict=True):
+        for axis, what in zip(row, ("throughput", "per_request"), strict=True):
+            for arm in _ARMS:
+                points = sorted((cell.level, getattr(cell, what)) for cell in cells if cell.arm == arm)
+                if points:
+                    axis.plot(*zip(*points, strict=True), _STYLE[arm], label=arm, markersize=4)
+            axis.set_xscale("log")
+            axis.set_yscale("log")
+            axis.set_xticks(levels := sorted({cell.level for cell in cells}), map(str, levels))
+            axis.minorticks_off()
+            axis.set_xlabel("requests at once")
+            axis.set_title(f"{name}: {'tokens/s in all' if what == 'throughput' else 'tokens/s of one request'}")
+            axis.grid(alpha=0.3)
+        row[0].legend()
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
