@@ -1,4 +1,4 @@
-"""`python -m enginebench start | sweep | report | stop`."""
+"""`python -m enginebench start | sweep | verify | report | stop`."""
 
 import argparse
 import sys
@@ -29,6 +29,12 @@ def main() -> int:
     sweep.add_argument("--max-tokens", type=int, default=256)
     sweep.add_argument("--note", default="")
     sweep.set_defaults(run=sweeping.run)
+
+    verify = commands.add_parser("verify", help="compare the answers of the tree with the baseline's")
+    verify.add_argument("--gpus", type=int, choices=(1, 2), default=2)
+    verify.add_argument("--attention", default="flashinfer")
+    verify.add_argument("--ready", type=float, default=200.0, metavar="SECONDS")
+    verify.set_defaults(run=lambda args: stack.verify(args.state, args.gpus, args.attention, args.ready))
 
     report = commands.add_parser("report", help="print the tables of sweeps, and draw them")
     report.add_argument("folder", type=Path, nargs="+", help="what a sweep wrote; named as its set")

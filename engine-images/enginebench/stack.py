@@ -1,5 +1,6 @@
 """The engines and the gateway in front of them."""
 
+import subprocess
 import sys
 from collections.abc import Container
 from dataclasses import dataclass
@@ -49,6 +50,16 @@ def start(state: Path, gpus: int, attention: str, seconds: float, local: Path | 
     return 0 if processes.wait([gateway], 60) else 1
 
 
+def verify(state: Path, gpus: int, attention: str, seconds: float) -> int:
+    """Compare the tree's greedy answers with the baseline's, its drafts accepted as they deserve."""
+    engine = _sglang(state, "eagle3-tree", gpus, attention, "verified", 31003)
+    if not processes.wait([engine], seconds):
+        return NOT_READY
+    urls = (f"--url={engine.url}", f"--url=http://127.0.0.1:{_PORTS['baseline']}")
+    command = [sys.executable, "-m", "spillway_engine", "verify", *urls, "--max-tokens=64"]
+    return subprocess.run(command).returncode
+
+
 def stop(state: Path) -> int:
     """Stop everything."""
     processes.end(state)
@@ -87,8 +98,9 @@ def _model(name: str, policy: dict[str, object], engine: str, kind: str) -> dict
     return {"name": name, "policy": policy, "pools": {"speculative": pool(engine), "baseline": pool("baseline")}}
 
 
-def _sglang(state: Path, name: str, gpus: int, attention: str) -> Server:
-    port = _PORTS[name]
+def _sglang(state: Path, name: str, gpus: int, attention: str, called: str = "", port: int = 0) -> Server:
+    """An engine from its profile, with acceptance simulated unless it has a name of its own."""
+    port = port or _PORTS[name]
     # Both speculative engines are on one GPU: only one of them ever has requests.
     device = "0" if gpus == 1 or name != "baseline" else "1"
     options = {
@@ -113,9 +125,9 @@ def _sglang(state: Path, name: str, gpus: int, attention: str) -> Server:
     command += ["--host=127.0.0.1", "--allow=shared-memory", "--unset=tool-call-parser"]
     command += [f"--set={option}={value}" for option, value in options.items()]
     env = {"CUDA_VISIBLE_DEVICES": device}
-    if name != "baseline":
+    if name != "baseline" and not called:
         env |= {"SGLANG_SIMULATE_ACC_LEN": _ACCEPTED, "SGLANG_SIMULATE_ACC_METHOD": "match-expected"}
-    return processes.launch(state, name, command, env, f"http://127.0.0.1:{port}", "/health")
+    return processes.launch(state, called or name, command, env, f"http://127.0.0.1:{port}", "/health")
 
 
 def _local(state: Path, name: str, gguf: Path) -> Server:
