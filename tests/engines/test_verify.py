@@ -139,4 +139,5 @@ def test_a_real_pair() -> None:
     assert [engine["kind"] for engine in result["engines"]] == ["llama.cpp", "llama.cpp"]
     assert result["engines"][0]["accept_length"] >= 1
     assert result["engines"][1]["accept_length"] is None
-    assert all(engine["tokens"] == 24 * len(PROMPTS) for engine in result["engines"])
+    tokens, others = (engine["tokens"] for engine in result["engines"])
+    assert tokens == others > 10 * len(PROMPTS)
