@@ -16,22 +16,23 @@ from gateway.learning.sketch import Point
 from gateway.routing import NODES, isotone
 
 # Requests as many as which the line weighs against a point; more of them than the second figure do not pull it further.
-_LINE, _PULL = 0.5, 8.0
-# Points within this ratio say nothing of a slope. Then this share of the pace is taken to grow with the count: little
-# towards higher counts (the unknown is taken for good: the policy goes there one request at a time, and finds out) ...
-_NARROW, _ABOVE, _BELOW = 1.4, 0.1, 0.5
-# ... and half towards lower ones. The least share of the pace that does not grow with the count.
-_FIXED = 0.1
+_LINE, _PULL = 0.5, 50.0
+# The share of the pace that grows with the count, as long as the points say nothing of it: little at first (the unknown
+# is taken for good: the policy goes there one request at a time, and finds out), more the longer it stays unknown, or a
+# pool that serves at one count only would be thought well of for ever. After how many requests it is half way there,
+# and how much those beliefs weigh: as one request at twice the count does.
+_AT_FIRST, _AT_LAST, _HALF_WAY, _BELIEF = 0.1, 0.8, 60.0, 0.1
+# The least share of the pace that does not grow with the count.
+_FIXED = 0.05
 # The weight in the regression of a node that no point is near.
 _LEAST = 0.05
 
 
 class _Line(NamedTuple):
-    """Seconds per token: `start` + `slope` x in-flight; below the first point `below` x in-flight."""
+    """Seconds per token: `start` + `slope` x in-flight."""
 
     start: float
     slope: float
-    below: float
 
     def at(self, inflight: float) -> float:
         return self.start + self.slope * inflight
@@ -48,8 +49,7 @@ def fit(points: Sequence[Point]) -> list[float]:
     for node in NODES:
         at = bisect_left(counts, node)
         if at == 0:
-            first = ratios[0] * line.at(counts[0])
-            paces.append(max(first - line.below * (counts[0] - node), _FIXED * first))
+            paces.append(ratios[0] * line.at(node))
             weights.append(points[0].requests if counts[0] < 1.2 * node else 0.0)
         elif at == len(points):
             paces.append(ratios[-1] * line.at(node))
@@ -63,18 +63,18 @@ def fit(points: Sequence[Point]) -> list[float]:
 
 def _line(points: Sequence[Point]) -> _Line:
     """By weighted least squares of relative errors, within bounds."""
-    total = across = up = square = product = 0.0
+    total = across = up = 0.0
     for inflight, pace, requests in points:
-        weight = min(requests, _PULL) / (pace * pace)
+        weight = min(requests, _PULL)
         total += weight
         across += weight * inflight
         up += weight * pace
-        square += weight * inflight * inflight
-        product += weight * inflight * pace
-    count, pace = across / total, up / total
-    if points[-1].inflight < _NARROW * points[0].inflight:
-        slope = _ABOVE * pace / count
-        return _Line(pace - slope * count, slope, _BELOW * pace / count)
-    slope = (total * product - across * up) / (total * square - across * across)
-    slope = min(max(slope, 0.0), (1 - _FIXED) * pace / count)
-    return _Line(pace - slope * count, slope, slope)
+    count, mean = across / total, up / total
+    share = _AT_FIRST + (_AT_LAST - _AT_FIRST) * total / (total + _HALF_WAY)
+    square, product = _BELIEF, _BELIEF * share
+    for inflight, pace, requests in points:
+        weight, aside = min(requests, _PULL) * (mean / pace) ** 2, inflight / count - 1
+        square += weight * aside * aside
+        product += weight * aside * (pace / mean - 1)
+    share = min(max(product / square, 0.0), 1 - _FIXED)
+    return _Line(mean * (1 - share), mean * share / count)

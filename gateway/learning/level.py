@@ -5,11 +5,11 @@ nearly the same factor (tokens per second are tokens per step over seconds per s
 two). So the factor is tracked by itself, from a few requests, while the curve's shape is learned slowly.
 """
 
-from math import sqrt
+from math import exp, sqrt
 
-# Variance of the logarithm of the factor that a second adds: of those in which the pool is observed, and of those beyond
-# the first few since the last observation, of which nothing is known (20% in half a minute). Where that ends: 40%.
-_DRIFT, _UNSEEN, _SEEN_SECONDS, _WIDEST = 1.0e-4, 1.6e-3, 5.0, 0.16
+# Variance of the factor's logarithm that a second adds: while the pool is observed, and beyond the first few seconds
+# since it last was, when anything may have happened (20% in half a minute). Where that ends: 40%.
+_DRIFT, _UNSEEN, _SEEN_SECONDS, _WIDEST = 1.0e-5, 1.6e-3, 5.0, 0.16
 # Observations so many standard deviations off are a jump: one alone, or a second one in the same direction.
 _JUMP, _AGAIN = 4.0, 2.5
 # How much of the squared residual enters its mean, at which it starts, and its bounds. Residuals are cut at a factor
@@ -26,11 +26,16 @@ class Level:
     def __init__(self) -> None:
         """At the curve, and not sure of it."""
         self.value = 0.0
+        self.factor = 1.0
         self.variance = _WIDEST
         self.noise = _FIRST
         self.scatter = _FIRST
         self._at: float | None = None
         self._side = 0
+
+    def start(self, value: float) -> None:
+        """Begin at this logarithm of the factor."""
+        self.value, self.factor = value, exp(value)
 
     @property
     def spread(self) -> float:
@@ -55,4 +60,5 @@ class Level:
         self._side = side
         gain = self.variance / (self.variance + self.noise)
         self.value += gain * residual
+        self.factor = exp(self.value)
         self.variance *= 1.0 - gain

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from math import exp, log
+from math import log
 from typing import Any
 
 from gateway.learning.fit import fit
@@ -15,7 +15,7 @@ from gateway.routing import NEVER, NODES, UNKNOWN, Curve, gains
 # An answer shorter than this says nothing of a rate.
 _LEAST_TOKENS, _LEAST_SECONDS = 8, 0.02
 # Requests near a count before a new one there is compared with them; requests as many as which a prior's point counts.
-_COMPARABLE, _PRIOR = 1.5, 2.0
+_COMPARABLE, _PRIOR = 4.0, 2.0
 # On shared hardware, an answer is the whole load's where no more than this part of it was in the other pool.
 _WHOLE = 0.25
 _OUTPUT_MEMORY = 0.05
@@ -94,7 +94,7 @@ class PoolLearning:
         self._shape.merge(dumped["shape"])
         self._guests.merge(dumped["guests"])
         self._first.merge(dumped["first"])
-        self.level.value = dumped["level"]
+        self.level.start(dumped["level"])
         self._requests, self._output = dumped["requests"], dumped["output"]
         self._newest = NEVER if dumped["newest"] is None else dumped["newest"]
         self._stale = True
@@ -104,7 +104,7 @@ class PoolLearning:
     ) -> None:
         if paces and sketch.near(count) >= _COMPARABLE:
             self.level.observe(at, log(tokens * pace_at(paces, count) / seconds))
-        sketch.add(at, count, tokens / exp(self.level.value), seconds)
+        sketch.add(at, count, tokens / self.level.factor, seconds)
 
     def _fit(self, sketch: Sketch) -> list[float]:
         points = sketch.points()
@@ -114,7 +114,7 @@ class PoolLearning:
         first, prefill = self._first.line()
         if not self._paces:
             return UNKNOWN._replace(newest=self._newest, first=first, prefill=prefill, output=self._output)
-        factor = exp(self.level.value)
+        factor = self.level.factor
         rates = tuple(factor / pace for pace in self._paces)
         return Curve(
             rates,

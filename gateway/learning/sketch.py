@@ -11,6 +11,13 @@ from gateway.routing import NODES
 _EDGES = [(before * after) ** 0.5 for before, after in pairwise(NODES)]
 # Weights grow with time in place of all sums shrinking; past this they are scaled down together.
 _LARGE = 2.0**40
+# Seconds within which observations weigh the same.
+_STEP = 0.5
+
+
+def nearest(inflight: float) -> int:
+    """The number of the node next to this count."""
+    return bisect_left(_EDGES, inflight)
 
 
 class Point(NamedTuple):
@@ -40,20 +47,22 @@ class Sketch:
 
     def add(self, at: float, inflight: float, tokens: float, seconds: float, share: float = 1.0) -> None:
         """Take in `tokens` in `seconds` at a mean of `inflight`; `share`: as how much of a request it counts."""
-        if self._at is not None and at > self._at:
+        if self._at is None:
+            self._at = at
+        elif at - self._at > _STEP:
             self._weight *= 2 ** min((at - self._at) / self.half_life, 0.25)
-        self._at = at if self._at is None else max(at, self._at)
-        node, weight = bisect_left(_EDGES, inflight), self._weight * share
+            self._at = at
+            if self._weight > _LARGE:
+                self._rescale()
+        node, weight = nearest(inflight), self._weight * share
         self._requests[node] += weight
         self._tokens[node] += weight * tokens
         self._seconds[node] += weight * seconds
         self._moment[node] += weight * seconds * inflight
-        if self._weight > _LARGE:
-            self._rescale()
 
     def near(self, inflight: float) -> float:
         """Requests observed next to this count."""
-        return self._requests[bisect_left(_EDGES, inflight)] / self._weight
+        return self._requests[nearest(inflight)] / self._weight
 
     def points(self) -> list[Point]:
         """What there is, by rising in-flight."""

@@ -1,5 +1,8 @@
 """Time to first token, by the prompt tokens that a replica has yet to read."""
 
+# Seconds within which observations weigh the same.
+_STEP = 0.5
+
 
 class FirstToken:
     """A straight line by least squares: seconds = `first` + `prefill` x waiting prompt tokens. Old observations fade.
@@ -16,12 +19,18 @@ class FirstToken:
 
     def add(self, at: float, waiting: float, seconds: float) -> None:
         """Take in one request's time to first token."""
-        fade = 1.0
-        if self._at is not None and at > self._at:
+        if self._at is None:
+            self._at = at
+        elif at - self._at > _STEP:
             fade = 2 ** -min((at - self._at) / self._half_life, 0.25)
-        self._at = at if self._at is None else max(at, self._at)
-        new = (1.0, waiting, seconds, waiting * waiting, waiting * seconds)
-        self._sums = [fade * total + value for total, value in zip(self._sums, new, strict=True)]
+            self._sums = [fade * total for total in self._sums]
+            self._at = at
+        sums = self._sums
+        sums[0] += 1.0
+        sums[1] += waiting
+        sums[2] += seconds
+        sums[3] += waiting * waiting
+        sums[4] += waiting * seconds
 
     def line(self) -> tuple[float, float]:
         """`first` and `prefill`; zeros before the first observation."""

@@ -13,7 +13,7 @@ from gateway.routing.grid import index
 from gateway.routing.placement import prefer
 from gateway.routing.threshold import SwitchSettings, SwitchState, arrive, spill, switch
 from gateway.routing.together import Together, choose
-from gateway.routing.types import Choice, ModelLoad, Placement, PoolLoad, Reason, Role, other
+from gateway.routing.types import Choice, ModelLoad, Placement, Reason, Refusal, Role, other
 
 # Requests that a curve has to rest on, and the spread at which it is no longer believed: observations a factor of two
 # from what was expected. It is believed again below the second figure.
@@ -67,6 +67,8 @@ class Arrival(NamedTuple):
 class Decision(NamedTuple):
     """Where to, and why: by pool, the tokens per second `expected` for this request, and what it is `worth` there.
 
+    Both are those of the next node of the curves.
+
     `mode`: adaptive, exploring, no_evidence, stale, contradicting, or one_pool.
     """
 
@@ -88,11 +90,18 @@ def decide(
     fast, base = load
     if fast is None or base is None:
         return Decision(spill(load, settings.threshold), "one_pool"), state
-    shared, now = settings.shared_hardware, arrival.now
-    counts = _counts(fast, base, shared=shared)
-    expected, worth = _compare(speculative, baseline, counts, arrival)
+    now, shared = arrival.now, settings.shared_hardware
     budget, trusted, changes, joint, switched = state
-    mode = _trust((speculative, baseline), settings, now, limit=_WILD if trusted else _TAME)
+    # How many requests the newcomer makes those of its replica: the one with the fewest gets it.
+    ahead, behind = fast.inflight + fast.outside, base.inflight + base.outside
+    if shared:
+        counts = (ahead + behind) // max(fast.ready, base.ready, 1) + 1, 0
+        nodes = index(counts[0]), index(counts[0])
+    else:
+        counts = ahead // (fast.ready or 1) + 1, behind // (base.ready or 1) + 1
+        nodes = index(counts[0]), index(counts[1])
+    expected, worth = _compare(speculative, baseline, nodes, arrival)
+    mode = _trust(speculative, baseline, settings, now, _WILD if trusted else _TAME)
     role: Role
     if mode != "adaptive":
         placement, switched = _by_threshold(load, switched, settings, now)
@@ -108,50 +117,41 @@ def decide(
     else:
         role = "speculative" if worth[0] >= worth[1] else "baseline"
         placement = prefer(load, role, Reason.ADAPTIVE)
-    changes += trusted != (mode == "adaptive")
-    trusted = mode == "adaptive"
+    if isinstance(placement, Refusal):
+        # It will ask again.
+        return Decision(placement, mode, expected, worth), state
+    if trusted != (mode == "adaptive"):
+        trusted, changes = not trusted, changes + 1
     if settings.exploration:
-        elsewhere = other(role)
-        curve, count = (speculative, counts[0]) if elsewhere == "speculative" else (baseline, counts[1])
-        explores, budget = explore(budget, load, elsewhere, curve, count, settings, now, arrival.ticket)
+        curve = baseline if role == "speculative" else speculative
+        count = counts[0] if shared or role == "baseline" else counts[1]
+        explores, budget = explore(budget, load, other(role), curve, count, settings, now, arrival.ticket)
         if explores:
-            placement, mode = Choice(elsewhere, Reason.EXPLORATION), "exploring"
+            placement, mode = Choice(other(role), Reason.EXPLORATION), "exploring"
     return Decision(placement, mode, expected, worth), AdaptiveState(budget, trusted, changes, joint, switched)
 
 
-def _counts(fast: PoolLoad, base: PoolLoad, *, shared: bool) -> tuple[int, int]:
-    """How many requests the newcomer makes those of its replica: the one with the fewest gets it."""
-    if shared:
-        both = (fast.inflight + fast.outside + base.inflight + base.outside) // max(fast.ready, base.ready, 1) + 1
-        return both, both
-    return (
-        (fast.inflight + fast.outside) // max(fast.ready, 1) + 1,
-        (base.inflight + base.outside) // max(base.ready, 1) + 1,
-    )
-
-
 def _compare(
-    speculative: Curve, baseline: Curve, counts: tuple[int, int], arrival: Arrival
+    speculative: Curve, baseline: Curve, nodes: tuple[int, int], arrival: Arrival
 ) -> tuple[tuple[float, float], tuple[float, float]]:
     """What the newcomer can expect, the wait for its first token included, and what it is worth."""
-    rates = speculative.rate(counts[0]), baseline.rate(counts[1])
-    gained = speculative.gains[index(counts[0])], baseline.gains[index(counts[1])]
-    output = max(speculative.output, baseline.output)
+    fast, base = speculative.rates[nodes[0]], baseline.rates[nodes[1]]
+    gained, instead = speculative.gains[nodes[0]], baseline.gains[nodes[1]]
+    output = speculative.output or baseline.output
     if not output:
-        return rates, gained
-    prompt, (ahead, behind) = arrival.prompt_tokens, arrival.waiting
+        return (fast, base), (gained, instead)
+    _, _, prompt, (ahead, behind) = arrival
     # Tokens over seconds, where the seconds are the first token's and those of the rest.
-    fast = rates[0] / (1.0 + rates[0] * (speculative.first + speculative.prefill * (ahead + prompt)) / output)
-    base = rates[1] / (1.0 + rates[1] * (baseline.first + baseline.prefill * (behind + prompt)) / output)
-    return (fast, base), (gained[0] - rates[0] + fast, gained[1] - rates[1] + base)
+    soon = fast / (1.0 + fast * (speculative.first + speculative.prefill * (ahead + prompt)) / output)
+    late = base / (1.0 + base * (baseline.first + baseline.prefill * (behind + prompt)) / output)
+    return (soon, late), (gained - fast + soon, instead - base + late)
 
 
-def _trust(curves: tuple[Curve, Curve], settings: AdaptiveSettings, now: float, limit: float) -> str:
+def _trust(speculative: Curve, baseline: Curve, settings: AdaptiveSettings, now: float, limit: float) -> str:
     """Whether both curves are to be believed: "adaptive", or why not."""
-    speculative, baseline = curves
     if speculative.requests < _ENOUGH or baseline.requests < _ENOUGH:
         return "no_evidence"
-    if now - speculative.newest > settings.stale_seconds or now - baseline.newest > settings.stale_seconds:
+    if now - min(speculative.newest, baseline.newest) > settings.stale_seconds:
         return "stale"
     if speculative.spread > limit or baseline.spread > limit:
         return "contradicting"

@@ -1,7 +1,7 @@
 """Requests sent where the policy would not, to learn what it would be like there: few, and counted.
 
-Invariant: over any stretch of requests no more than `exploration` of them explore, beyond BURST, and on shared hardware
-one trial. None does while more than half of the capacity is in use, and none where the evidence is fresh.
+Invariant: over any stretch of requests no more than `exploration` of them explore, beyond BURST + LONGEST. None does
+while more than half of the capacity is in use, and none where the evidence is fresh.
 """
 
 from typing import NamedTuple, Protocol
@@ -16,6 +16,8 @@ BURST = 4.0
 _APART = 3.0
 # Requests near a count that make it a known one.
 _KNOWN = 0.5
+# The most requests in a row that explore.
+LONGEST = 64
 
 
 class Exploring(Protocol):
@@ -55,25 +57,31 @@ def explore(
 ) -> tuple[bool, Budget]:
     """Whether this request is to explore the pool of this role, where it would make a replica's requests `count`.
 
-    Separate pools are explored by single requests. On shared hardware a single one among those in the other pool shows
-    whether the pool's speed has changed, yet not how fast it would be for the whole load; while that is unknown there,
-    a trial of two generations of requests is made, on credit.
+    One request tells whether a pool that is not used now has become faster. How it would do with more requests than it
+    was ever seen with takes that many more at once, on credit. On shared hardware a request among those in the other
+    pool does not show how fast the pool would be for the whole load: that takes two generations of the whole load.
     """
     credit, at, trial, trying = budget
     credit = min(credit + settings.exploration, BURST)
     if trial and trying == role and _spare(load, role, settings):
         return True, Budget(credit - 1.0, at, trial - 1, role)
-    unknown = curve.known[index(count)] < _KNOWN
-    if (
-        credit >= 1.0
-        and (unknown or now - curve.newest > settings.fresh_seconds)
-        and now - at >= _APART
-        and (ticket < 0.5 or curve.requests < 1.0)
-        and _spare(load, role, settings)
-    ):
-        trial = 2 * count + 1 if unknown and settings.shared_hardware else 0
-        return True, Budget(credit - 1.0, now, trial, role)
-    return False, Budget(credit, at, 0, role)
+    if credit >= 1.0 and now - at >= _APART and (ticket < 0.5 or curve.requests < 1.0):
+        trial = _trial(curve, count, now, settings)
+        if trial and _spare(load, role, settings):
+            return True, Budget(credit - 1.0, now, trial - 1, role)
+    return False, budget if credit == budget.credit and not budget.trial else Budget(credit, at, 0, role)
+
+
+def _trial(curve: Curve, count: int, now: float, settings: Exploring) -> int:
+    """How many requests it takes to learn what is not known of a pool; 0 where all is, that matters now."""
+    if curve.known[index(count)] < _KNOWN:
+        return min(2 * count + 2, LONGEST) if settings.shared_hardware else 1
+    if now - curve.newest > settings.fresh_seconds:
+        return 1
+    further = count // 3 + 3
+    if curve.known[index(count + further)] < _KNOWN and not settings.shared_hardware:
+        return min(further, LONGEST)
+    return 0
 
 
 def _spare(load: ModelLoad, role: Role, settings: Exploring) -> bool:
