@@ -50,6 +50,7 @@ def _parser() -> argparse.ArgumentParser:
 
     again = commands.add_parser("report", help="render the report of a run again, from its results.json")
     again.add_argument("folder", type=Path, metavar="DIR")
+    again.add_argument("--plot", type=Path, metavar="FILE", help="also the throughput's plot alone, as .svg or .png")
     again.set_defaults(run=_report)
 
     locust = commands.add_parser("locust", help="run locust with the shipped users and shapes", add_help=False)
@@ -101,6 +102,10 @@ def _report(args: argparse.Namespace, _: list[str]) -> int:
     found = records.read(args.folder)
     rejudge(found)
     write(found, args.folder)
+    if args.plot is not None:
+        from loadtest.report.plots import throughput_figure
+
+        throughput_figure(found).savefig(args.plot, metadata={"Date": None} if args.plot.suffix == ".svg" else None)
     return 0
 
 

@@ -26,8 +26,9 @@ POOLS = {"speculative": Drafting(tokens=16, match=2), "baseline": None}
 THRESHOLD = 3
 SLOTS = 32
 CONTEXT = 512
+DWELL_SECONDS = 0.5  # less than the sweep's settling, so that each cell begins in the low state
 # Edits of regular code, where drafting pays, with prompts that the engines know: what is measured is decoding.
-SWEEP = ["--mix", "regular", "--same-prompts", "--max-tokens", "64", "--no-level-warmup", "--settle", "2.5"]
+SWEEP = ["--mix", "regular", "--same-prompts", "--max-tokens", "64", "--no-level-warmup", "--settle", "1"]
 SMALL = ["--levels", "1,4,16", "--repeats", "1", "--requests", "16", "--per-client", "2", "--warmup", "16"]
 
 _say = partial(print, file=sys.stderr, flush=True)
@@ -89,7 +90,9 @@ def _config(urls: dict[str, str], port: int, threshold: int, mode: str) -> dict[
         pool: {"engine": "llamacpp", "max_inflight": SLOTS, "discovery": {"static": [url]}}
         for pool, url in urls.items()
     }
-    policy = {"kind": "threshold", "mode": mode, "threshold": threshold, "allow_pinning": True}
+    policy: dict[str, object] = {"kind": "threshold", "mode": mode, "threshold": threshold, "allow_pinning": True}
+    if mode == "switch":
+        policy["min_dwell"] = DWELL_SECONDS
     return {
         "listen": {"host": HOST, "port": port},
         "models": [{"name": MODEL_NAME, "policy": policy, "pools": pools}],

@@ -136,8 +136,10 @@ def test_the_report_can_be_made_again(here: Site, tmp_path: Path) -> None:
     sweep(here, tmp_path, "--levels", "1")
     before = (tmp_path / "results.json").read_bytes()
     (tmp_path / "report.html").unlink()
-    assert command("report", str(tmp_path)).returncode == 0
+    done = command("report", str(tmp_path), "--plot", str(tmp_path / "plot.svg"))
+    assert done.returncode == 0, done.stderr
     assert (tmp_path / "report.html").exists()
+    assert "<svg" in (tmp_path / "plot.svg").read_text()
     assert (tmp_path / "results.json").read_bytes() == before
     with pytest.raises(BadResultsError, match="can't be read"):
         read(tmp_path / "nowhere")
