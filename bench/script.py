@@ -22,7 +22,7 @@ class Step:
     micros: float
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Ask:
     lease: int
     test: str = "s"

@@ -20,8 +20,10 @@ from bench.meter import process_clock
 from bench.paths import BENCH, BUILD, tool
 from bench.process import free_port, running, wait_until
 from bench.proxies.spillway import sharing
+from bench.quantile import Buckets, between, look, quantile
 from bench.script import Step, memory_per_lease, steps
 
+DECISIONS = "spillway_relay_overhead_seconds"
 ALONE, SHARED = "counting alone", "counting in Redis"
 LOADS = (LIGHT, BUSY)
 ADDED_CPU, ADDED_P99_MS = 0.40, 2.0
@@ -34,15 +36,17 @@ and highest in brackets. {versions}
 
 ## A gateway
 
-Requests that are not streamed, {light} and {busy} at once.
+Requests that are not streamed, {light} and {busy} at once. The decision is what the gateway takes from a request's
+last byte to having sent it to the engine (`spillway_relay_overhead_seconds`), with the wait for Redis in it; the answer
+is what the client waits for, of which the engine takes 5 ms.
 
-| | CPU for a request | p50 | p99 |
-| --- | --- | --- | --- |
+| | CPU for a request | decision p50 | decision p99 | answer p50 | answer p99 |
+| --- | --- | --- | --- | --- | --- |
 {rows}
 
-Targets: at most {added_cpu:.0%} more CPU, at most {added_p99:g} ms more at the 99th percentile.
+Targets: at most {added_cpu:.0%} more CPU, and decisions at most {added_p99:g} ms later at the 99th percentile.
 
-| load | CPU | p99 | |
+| load | CPU | decision p99 | |
 | --- | --- | --- | --- |
 {verdicts}
 
@@ -66,11 +70,16 @@ class Round:
 
     load: Sample
     server: float
+    decisions: Buckets
 
     @property
     def micros(self) -> float:
         """CPU of the gateway for a request."""
         return self.load.cpu / max(1, self.load.served.requests) * 1e6
+
+    def decision_ms(self, share: float) -> float:
+        """A quantile of what decisions took."""
+        return quantile(share, self.decisions) * 1000
 
     @property
     def server_micros(self) -> float:
@@ -127,7 +136,7 @@ def _measure(
             for name in order:
                 taken = _round(targets[name], upstream, server, phase, seconds)
                 rounds[name, phase.name].append(taken)
-                p99 = taken.load.load.p99_ms
+                p99 = taken.decision_ms(0.99)
                 print(f"{number + 1}/{repeats} {name:18s} {phase.name:6s} {taken.micros:6.1f} µs  p99 {p99:.2f} ms")
                 if taken.load.load.errors:
                     raise RuntimeError(f"{name}: {taken.load.load.errors} requests failed")
@@ -135,9 +144,10 @@ def _measure(
 
 
 def _round(target: Target, upstream: Engines, server: subprocess.Popen[bytes], phase: Phase, seconds: float) -> Round:
-    before = process_clock(server.pid)
+    before, decided = process_clock(server.pid), look(target.port, DECISIONS)
     taken = sample(target, upstream, phase, seconds / phase.share)
-    return Round(taken, process_clock(server.pid) - before)
+    server_seconds = process_clock(server.pid) - before
+    return Round(taken, server_seconds, between(decided, look(target.port, DECISIONS)))
 
 
 def _write(
@@ -149,13 +159,15 @@ def _write(
             taken = rounds[name, phase.name]
             cells = (
                 _cell([each.micros for each in taken], "µs", 0),
+                _cell([each.decision_ms(0.5) for each in taken], "ms", 2),
+                _cell([each.decision_ms(0.99) for each in taken], "ms", 2),
                 _cell([each.load.load.p50_ms for each in taken], "ms", 2),
                 _cell([each.load.load.p99_ms for each in taken], "ms", 2),
             )
             rows.append(f"| {name}, {phase.connections} at once | {' | '.join(cells)} |")
         alone, shared = rounds[ALONE, phase.name], rounds[SHARED, phase.name]
         cpu = _median([each.micros for each in shared]) / _median([each.micros for each in alone]) - 1
-        p99 = _median([each.load.load.p99_ms for each in shared]) - _median([each.load.load.p99_ms for each in alone])
+        p99 = _median([each.decision_ms(0.99) for each in shared]) - _median([each.decision_ms(0.99) for each in alone])
         good = cpu <= ADDED_CPU and p99 <= ADDED_P99_MS
         met = met and good
         said = "met" if good else "missed"
