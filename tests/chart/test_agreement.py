@@ -147,6 +147,10 @@ REFUSED: dict[str, tuple[Values, str]] = {
         redis(mode="cluster", urls=["redis://a:1", "rediss://b:1"]),
         "mixes redis:// and rediss://",
     ),
+    "fewer gateways at most than at least": (
+        pool() | {"gateway": {"autoscaling": {"enabled": True, "maxReplicas": 1}}},
+        "gateway.autoscaling.minReplicas is 2, above maxReplicas, which is 1",
+    ),
     "no server": (pool() | {"config": {"redis": {"database": 1}}}, "config.redis.urls is missing: name the server"),
 }
 

@@ -61,6 +61,12 @@
 {{- end }}
 {{- end }}
 
+{{- define "spillway.checkScaling" -}}
+{{- if gt (int .scaling.minReplicas) (int .scaling.maxReplicas) }}
+{{- fail (printf "%s.minReplicas is %d, above maxReplicas, which is %d: raise that, or lower it" .where (int .scaling.minReplicas) (int .scaling.maxReplicas)) }}
+{{- end }}
+{{- end }}
+
 {{- define "spillway.checkPath" -}}
 {{- if regexMatch "/v1/*$" .path }}
 {{- fail (printf "%s: leave /v1 out at the end: the gateway adds it" .where) }}

@@ -10,8 +10,8 @@ also has `started`, whether the chart starts its engines, and then `fullname`.
 {{- include "spillway.checkNames" (dict "models" .Values.models) }}
 {{- range $model := .Values.models }}
 {{- $slug := regexReplaceAll "[^a-z0-9]+" ($model.name | lower) "-" | trimAll "-" }}
-{{- if gt (len $slug) 40 }}
-{{- $slug = printf "%s-%s" ($slug | trunc 31 | trimSuffix "-") ($model.name | sha256sum | trunc 8) }}
+{{- if or (gt (len $slug) 40) (not $slug) }}
+{{- $slug = printf "%s-%s" ($slug | trunc 31 | trimSuffix "-") ($model.name | sha256sum | trunc 8) | trimPrefix "-" }}
 {{- end }}
 {{- if hasKey $slugs $slug }}
 {{- fail (printf "models: %q and %q would both be named %q in the cluster: rename one" (get $slugs $slug) $model.name $slug) }}
@@ -40,10 +40,7 @@ also has `started`, whether the chart starts its engines, and then `fullname`.
 {{- /* At most 63 characters, as a Service's name must be. */}}
 {{- define "spillway.poolName" -}}
 {{- $name := printf "%s-%s" (include "spillway.fullname" .root) .slug }}
-{{- if gt (len $name) 51 }}
-{{- $name = printf "%s-%s" ($name | trunc 42 | trimSuffix "-") ($name | sha256sum | trunc 8) }}
-{{- end }}
-{{- printf "%s-%s" $name .role }}
+{{- printf "%s-%s" (include "spillway.shortened" (dict "name" $name "most" 51)) .role }}
 {{- end }}
 
 {{- /* Refuses a profile that can't be started, or that would let the pools of a model drift apart. */}}

@@ -2,13 +2,25 @@
 {{- default .Chart.Name .Values.nameOverride | trunc 40 | trimSuffix "-" }}
 {{- end }}
 
+{{- /* Begins the names of all objects: a Service's may have neither dots nor a digit in front, a release's may. */}}
 {{- define "spillway.fullname" -}}
-{{- if .Values.fullnameOverride }}
-{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" }}
-{{- else if contains (include "spillway.name" .) .Release.Name }}
-{{- .Release.Name | trunc 40 | trimSuffix "-" }}
+{{- $name := .Values.fullnameOverride }}
+{{- if not $name }}
+{{- $ours := include "spillway.name" . }}
+{{- $name = ternary .Release.Name (printf "%s-%s" .Release.Name $ours) (contains $ours .Release.Name) | replace "." "-" }}
+{{- end }}
+{{- if not (regexMatch "^[a-z]" $name) }}
+{{- fail (printf "objects would be named %s-..., and the name of a Service must begin with a letter: set fullnameOverride" $name) }}
+{{- end }}
+{{- include "spillway.shortened" (dict "name" $name "most" 40) }}
+{{- end }}
+
+{{- /* A name of at most so many characters that differs if the whole name does. (dict "name" $name "most" 40) */}}
+{{- define "spillway.shortened" -}}
+{{- if gt (len .name) .most }}
+{{- printf "%s-%s" (.name | trunc (sub .most 9 | int) | trimSuffix "-") (.name | sha256sum | trunc 8) }}
 {{- else }}
-{{- printf "%s-%s" .Release.Name (include "spillway.name" .) | trunc 40 | trimSuffix "-" }}
+{{- .name }}
 {{- end }}
 {{- end }}
 
