@@ -138,10 +138,12 @@ class Sharing:
     def version(self) -> int:
         """See Owner."""
         # What engines hold beside our leases changes at any time, and nobody says so.
-        outside = tuple(pool.outside for pool in self._model.pools.values())
+        pools = [pool for pool in self._model.pools.values() if pool.outside]
+        outside = tuple(replica.outside for pool in pools for replica in pool.ready)
         if outside != self._outside:
             self._outside = outside
-            self.changed()
+            self._version += 1
+            self._terms = None
         return self._version
 
     def terms(self) -> Terms:

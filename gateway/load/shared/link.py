@@ -71,7 +71,8 @@ class Link:
         self._late = Timer(loop, self._flush)
         self._overdue = Timer(loop, self._check_overdue)
         self._hold = Timer(loop, self._stop_holding)
-        self._hold.start(settings.timeout_seconds)
+        # The first time the server has to be found and TLS agreed upon.
+        self._hold.start(10 * settings.timeout_seconds)
 
     @property
     def decides(self) -> bool:
@@ -193,7 +194,7 @@ class Link:
 
     def _stop_holding(self) -> None:
         if self.state == "joining":
-            self._set("down", f"no answer within {self._settings.timeout_seconds:g} s")
+            self._set("down", "no answer in time")
             asks, self._asks = self._asks, []
             for ask in asks:
                 ask.unanswered()
