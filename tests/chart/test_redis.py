@@ -7,12 +7,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import httpx
 import pytest
 import yaml
 
 from tests.chart.cases import CASES
 from tests.chart.helm import Object, Values, container, example, gateway_file, render
 from tests.docs.session import free_port
+from tests.support.config import config, model, pool
+from tests.support.gateway import gateway as gateway_process
+from tests.support.site import CHAT, chat
+from tests.support.threads import EngineThread
 
 BUNDLED, SENTINELS = CASES["bundled Redis"], CASES["Sentinels"]
 PASSWORD = "of-the-secret"
@@ -166,3 +171,27 @@ def test_a_real_server_starts_with_these_arguments(secret: str, tmp_path: Path) 
             refused = subprocess.run(["redis-cli", "-p", str(port), "dbsize"], capture_output=True, text=True)
             assert "NOAUTH" in refused.stdout
     assert list(tmp_path.iterdir()) == [], "it keeps nothing"
+
+
+def test_a_gateway_of_the_chart_counts_in_it(engine_thread: EngineThread, tmp_path: Path) -> None:
+    """With the section of its ConfigMap and the password of the Secret, under the release's own keys."""
+    (tmp_path / "data").mkdir()
+    with (
+        served(BUNDLED, tmp_path / "data") as (only, port),
+        engine_thread.engines(1) as [engine],
+    ):
+        assert probed(only["startupProbe"], port, PASSWORD) == "PONG"
+        redis = section(BUNDLED) | {"urls": [f"redis://127.0.0.1:{port}"]}
+        settings = config(model(pool([engine.url])), redis=redis)
+        with gateway_process(settings, env={"REDIS_PASSWORD": PASSWORD}) as running:
+            deadline = time.monotonic() + 10
+            while running.metrics().total("spillway_redis_up", model="fake") != 1:
+                assert time.monotonic() < deadline, running.output()
+                time.sleep(0.05)
+            answer = httpx.post(f"{running.base_url}{CHAT}", json=chat(), trust_env=False)
+            assert answer.status_code == 200
+            command = ["redis-cli", "-p", str(port), "keys", "*"]
+            env = os.environ | {"REDISCLI_AUTH": PASSWORD}
+            keys = subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout.split()
+    assert keys
+    assert all(key.startswith("spillway:llm:rel-spillway:") for key in keys)

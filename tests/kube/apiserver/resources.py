@@ -37,6 +37,7 @@ RESOURCES = (
     Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", ("pvc",)),
     Resource("apps", "v1", "deployments", "Deployment", ("deploy",)),
     Resource("apps", "v1", "statefulsets", "StatefulSet", ("sts",)),
+    Resource("batch", "v1", "jobs", "Job"),
     Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler", ("hpa",)),
     Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice"),
     Resource("networking.k8s.io", "v1", "ingresses", "Ingress", ("ing",)),
