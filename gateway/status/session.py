@@ -4,6 +4,7 @@ import argparse
 import io
 import json
 import os
+import signal
 import sys
 import time
 from contextlib import closing
@@ -16,6 +17,8 @@ _CLEAR = "\x1b[H\x1b[2J\x1b[3J"
 
 def run(args: argparse.Namespace) -> int:
     """Returns the exit status: 0, also when a watch is interrupted; 1 if there is no status to be had."""
+    # Shells start background jobs with SIGINT ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     try:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from gateway.status.shape import Model, Pool, Redis, Replica, Status
 
@@ -60,11 +60,18 @@ def _policy(model: Model) -> str:
     if kind == "pinned":
         return f"pinned to {policy.get('pool')}"
     if kind != "threshold":
-        return kind
+        return ", ".join((kind, *_plain(policy)))
     said = f"threshold {policy.get('threshold')} per ready speculative replica, mode {policy.get('mode')}"
     if "high" in policy:
         said += f": {'high, to the baseline' if policy['high'] else 'low, to the speculative'} pool"
     return said
+
+
+def _plain(policy: dict[str, Any]) -> Iterator[str]:
+    """The single values of a policy that is not known here."""
+    for name, value in policy.items():
+        if isinstance(value, str | int | float) and name not in ("kind", "allow_pinning"):
+            yield f"{name} {str(value).lower() if isinstance(value, bool) else value}"
 
 
 def _counts(model: Model, redis: Redis | None) -> str:

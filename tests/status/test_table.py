@@ -109,7 +109,10 @@ def test_more_in_trouble_than_are_shown() -> None:
             {"kind": "threshold", "mode": "switch", "threshold": 7, "high": False},
             "threshold 7 per ready speculative replica, mode switch: low, to the speculative pool",
         ),
-        ({"kind": "of the future", "x": 1}, "of the future"),
+        (
+            {"kind": "of the future", "x": 1, "on": True, "queue": {"size": 1}, "allow_pinning": False, "none": None},
+            "of the future, x 1, on true",
+        ),
         ({}, "unknown"),
     ],
 )
