@@ -164,7 +164,7 @@ class Pool:
             # The one with the fewest requests may be full of ours, while another has more of others and room.
             full = {replica for replica in self._ready if replica.inflight >= ceiling} if total >= ceiling else set()
             excluded, total, ceiling = {*excluded, *full}, total + self.outside, ceiling + self.outside
-        replica = balanced(self._ready, affinity, total, ceiling, excluded)
+        replica = balanced(self._ready, affinity, total, ceiling, excluded, outside=self.outside > 0)
         if replica is None:
             raise LookupError(f"{self.model}/{self.role} has no ready replica")
         return replica

@@ -2,6 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
+from sys import maxsize
 from typing import Protocol, TypeVar
 from zlib import crc32
 
@@ -30,27 +31,34 @@ _MIX = 0x9E3779B1
 EXACT = 64
 
 
-def least_inflight(candidates: Sequence[C], affinity: int, excluded: Collection[C] = ()) -> C | None:
+def least_inflight(
+    candidates: Sequence[C], affinity: int, excluded: Collection[C] = (), *, outside: bool = True
+) -> C | None:
     """Return the candidate with the fewest requests, in flight and from outside, or None if all are excluded.
 
     Of equals, the one that wins the rendezvous for `affinity`: the same key meets the same replica for as long as it is
-    among the tied, whatever the order of `candidates`.
+    among the tied, whatever the order of `candidates`. `outside=False` says that none has requests from outside, which
+    need not be looked for then.
     """
     best: C | None = None
-    fewest = score = 0
+    fewest, score = maxsize, -1
     for candidate in candidates:
-        count = candidate.inflight + candidate.outside
-        if best is not None and count > fewest:
+        count = candidate.inflight
+        if outside:
+            count += candidate.outside
+        if count > fewest:
             continue
         if candidate in excluded:
             continue
         rank = ((candidate.digest ^ affinity) * _MIX) & 0xFFFFFFFF
-        if best is None or count < fewest or rank > score:
+        if count < fewest or rank > score:
             best, fewest, score = candidate, count, rank
     return best
 
 
-def balanced(ring: Sequence[C], affinity: int, total: int, ceiling: int, excluded: Collection[C] = ()) -> C | None:
+def balanced(
+    ring: Sequence[C], affinity: int, total: int, ceiling: int, excluded: Collection[C] = (), *, outside: bool = True
+) -> C | None:
     """Return a candidate with few requests, at a cost that does not grow with their number; None for none.
 
     `ring` is sorted by digest. Up to `EXACT` candidates, this is `least_inflight`. Of more, it is that among the
@@ -61,10 +69,10 @@ def balanced(ring: Sequence[C], affinity: int, total: int, ceiling: int, exclude
     if len(ring) > EXACT:
         fair = min(-(-total // len(ring)), ceiling - 1)
         for place in (affinity, affinity + total + 1):
-            best = least_inflight(_neighbours(ring, place), affinity, excluded)
+            best = least_inflight(_neighbours(ring, place), affinity, excluded, outside=outside)
             if best is not None and best.inflight + best.outside <= fair:
                 return best
-    return least_inflight(ring, affinity, excluded)
+    return least_inflight(ring, affinity, excluded, outside=outside)
 
 
 def _neighbours(ring: Sequence[C], place: int) -> Sequence[C]:
