@@ -6,6 +6,7 @@ Both take their time to fetch, so they are kept in .cache/image until what they 
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -23,6 +24,8 @@ LOCKS = (REPOSITORY / "requirements-build.lock", REPOSITORY / "requirements-imag
 SUITE = "bookworm"
 PYTHON = "3.11"
 PACKAGES = "ca-certificates,python3,python3-venv"
+# The base's Python may be another patch release than this one, by which pip would judge these conditions.
+_OF_A_PATCH_RELEASE = re.compile(r" ; python_full_version [<>=!]+ '[\d.]+' ")
 # As in those images, where Python's own library is not compiled.
 BARE = 'find "$1/usr/lib" -name "*.pyc" -delete'
 
@@ -51,13 +54,19 @@ def root_filesystem() -> Path:
 
 def wheels() -> Path:
     """The folder of all wheels that the locks name, for the base's Python. Raises CalledProcessError."""
-    made = CACHE / f"wheels-{_fingerprint(os.uname().machine, PYTHON, *(lock.read_text() for lock in LOCKS))}"
+    of = (os.uname().machine, PYTHON, _OF_A_PATCH_RELEASE.pattern, *(lock.read_text() for lock in LOCKS))
+    made = CACHE / f"wheels-{_fingerprint(*of)}"
     with _locked():
         if not made.exists():
             fresh = Path(tempfile.mkdtemp(dir=CACHE))
             command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
             command += ["--require-hashes", "--only-binary=:all:", f"--python-version={PYTHON}", f"--dest={fresh}"]
-            subprocess.run([*command, *(f"--requirement={lock}" for lock in LOCKS)], check=True, timeout=300)
+            with tempfile.TemporaryDirectory() as folder:
+                for lock in LOCKS:
+                    text = _OF_A_PATCH_RELEASE.sub(" ", lock.read_text())
+                    (Path(folder) / lock.name).write_text(text)
+                    command.append(f"--requirement={Path(folder) / lock.name}")
+                subprocess.run(command, check=True, timeout=300)
             _forget("wheels-*")
             fresh.rename(made)
             made.chmod(0o755)
