@@ -90,7 +90,10 @@ def _throughput(axes: Axes, results: Results) -> None:
         axes.axvline(found.at.median, color="#999999", linestyle="--", linewidth=1)
         axes.axvspan(found.at.low, found.at.high, color="#999999", alpha=0.15, linewidth=0)
         axes.annotate(
-            f" the pools cross at {found.at.median:.1f}", (found.at.median, 0.03), xycoords=("data", "axes fraction")
+            f"the pools cross at {found.at.median:.1f} ",
+            (found.at.median, 0.03),
+            xycoords=("data", "axes fraction"),
+            ha="right",
         )
     _concurrency(axes, results)
     axes.set_ylim(bottom=0)

@@ -8,9 +8,10 @@ import pytest
 import yaml
 
 from loadtest.threshold import CantWriteError, patched, set_threshold
-from tests.support.behaviours import Behaviour, answer
+from tests.support.behaviours import Behaviour, answer, play
 from tests.support.exchange import Exchange
 from tests.support.site import Site
+from tests.support.wire import CHUNKED, LAST_CHUNK, SSE_HEADERS, chat_events, chunk, head
 
 GOOD = 2  # requests at once that the speculative engine below serves well
 POOLS = "pools: {speculative: {discovery: {static: ['http://10.0.0.1:1']}}}"
@@ -35,14 +36,20 @@ models:
 def worse_beyond(limit: int) -> Behaviour:
     """Fast while so few requests are there, and far slower with more."""
     there = 0
+    *events, done = chat_events(["word "] * 4, usage_tail=True)
 
     async def behave(exchange: Exchange) -> None:
         nonlocal there
         there += 1
+        gap = 0.005 if there <= limit else 0.3
         try:
-            await answer(["word "] * 4, gap=0.005 if there <= limit else 0.3)(exchange)
+            await play(head(200, (*SSE_HEADERS, *CHUNKED)), *(step for it in events for step in (chunk(it), gap)))(
+                exchange
+            )
         finally:
             there -= 1
+        # Not before it has left: the client sends its next request as soon as it has this.
+        await play(chunk(done), LAST_CHUNK)(exchange)
 
     return behave
 
