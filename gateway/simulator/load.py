@@ -25,10 +25,8 @@ class Requests:
         return Job(self._prompt(random), float(self._output(random)), random.getrandbits(32))
 
 
-class Arrive(Protocol):
-    """Takes a request that comes now."""
-
-    def __call__(self, job: Job, /) -> None: ...
+Arrive = Callable[[Job], None]
+"""Takes a request that comes now."""
 
 
 class Source(Protocol):

@@ -29,7 +29,7 @@ def draw(path: Path, results: Sequence[Result]) -> None:
 
     timed = [result for result in results if result.looks]
     # Without a date, and with fixed ids, the same results make the same file.
-    with rc_context({"svg.hashsalt": "spillway", "font.size": 9}):
+    with rc_context({"svg.hashsalt": "spillway", "svg.fonttype": "none", "font.size": 9}):
         if timed:
             figure = Figure(figsize=(9.0, 2.4 * len(timed)), layout="constrained")
             _timelines(figure, timed)
@@ -42,6 +42,8 @@ def draw(path: Path, results: Sequence[Result]) -> None:
 
 
 def _by_load(figure: "Figure", sets: Sequence[str], results: Sequence[Result]) -> None:
+    from matplotlib.ticker import LogLocator, NullLocator, ScalarFormatter
+
     grid = figure.subplots(len(sets), 2, squeeze=False)
     for (left, right), curves in zip(grid, sets, strict=True):
         own = [result for result in results if result.curves == curves]
@@ -57,6 +59,9 @@ def _by_load(figure: "Figure", sets: Sequence[str], results: Sequence[Result]) -
         left.set_title(f"{curves}: " + ("throughput, of the oracle's" if relative else "tokens per second"))
         right.set_title("tokens per second of a request, median")
         right.set_yscale("log")
+        right.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        right.yaxis.set_major_formatter(ScalarFormatter())
+        right.yaxis.set_minor_locator(NullLocator())
         left.set_ylim(bottom=0)
         right.legend(fontsize=7)
 
@@ -75,8 +80,8 @@ def _lines(axes: "Axes", results: Sequence[Result], loads: Sequence[str], of: Ca
             "-" if thin else "o-",
             color=colour,
             label="_" if label in named else label,
-            lw=0.8 if thin else 1.6,
-            alpha=0.6 if thin else 1.0,
+            lw=1.0 if thin else 1.6,
+            alpha=0.8 if thin else 1.0,
             ms=3.5,
             zorder=1 if thin else 3,
         )
