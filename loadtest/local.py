@@ -28,8 +28,9 @@ SLOTS = 32
 CONTEXT = 512
 DWELL_SECONDS = 0.5  # less than the sweep's settling, so that each cell begins in the low state
 # Edits of regular code, where drafting pays, with prompts that the engines know: what is measured is decoding.
-SWEEP = ["--mix", "regular", "--same-prompts", "--max-tokens", "64", "--no-level-warmup", "--settle", "1"]
-SMALL = ["--levels", "1,4,16", "--repeats", "1", "--requests", "16", "--per-client", "2", "--warmup", "16"]
+SWEEP = ["--mix", "regular", "--same-prompts", "--max-tokens", "48", "--no-level-warmup", "--settle", "1"]
+# As many to warm up as an engine has slots, so that each slot knows a prompt.
+SMALL = ["--levels", "1,4,16", "--repeats", "1", "--requests", "12", "--per-client", "3", "--warmup", str(SLOTS)]
 
 _say = partial(print, file=sys.stderr, flush=True)
 
