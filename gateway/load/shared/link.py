@@ -1,7 +1,7 @@
 """One gateway's line to the counts of one model: hands over what is asked and given back, and keeps them right.
 
-Requests never wait for a send: what gathers in one turn of the event loop, or while earlier steps are on their way,
-goes as one step. Leases given back ride along.
+Requests never wait for a send: what gathers in one turn of the event loop while earlier steps are on their way goes in
+steps of several. Leases given back ride along.
 
 An incarnation is a name under which Redis counts the gateway's leases. After whatever leaves in doubt what Redis has
 done (no answer in time, a broken connection, an error), and whenever Redis says that it has forgotten the name, the
@@ -24,8 +24,11 @@ from gateway.load.shared.step import TEXT, Argument, Script
 from gateway.load.shared.timer import Timer
 from gateway.load.shared.wire import Connection, RedisFailedError
 
-# Steps on their way at once: a second one keeps Redis busy while the answer to the first travels.
-_AT_ONCE = 2
+# Steps on their way at once; beyond it Redis is behind, and what is asked gathers.
+_AT_ONCE = 16
+# Requests that make a step while others are on their way: the event loop sends all that is written in one turn at its
+# end, so several steps cost no more calls of the system, and what gathered until the next turn would wait for one more.
+_STEP = 4
 # Leases given back wait so long (seconds) for a request to ride along with.
 _RELEASE_SECONDS = 0.002
 # Every so many heartbeats the leases are compared one by one.
@@ -92,7 +95,11 @@ class Link:
         """Ask for a lease. Only while `decides`."""
         ask.at = monotonic()
         self._asks.append(ask)
-        if not self._scheduled and self.state == "up" and len(self._sent) < _AT_ONCE:
+        if self.state != "up" or len(self._sent) >= _AT_ONCE:
+            return
+        if not self._sent or len(self._asks) >= _STEP:
+            self._send("step")
+        elif not self._scheduled:
             self._scheduled = True
             self._loop.call_soon(self._flush)
 
