@@ -42,10 +42,11 @@ def worse_beyond(limit: int) -> Behaviour:
         nonlocal there
         there += 1
         gap = 0.005 if there <= limit else 0.3
+        steps: list[bytes | float] = [head(200, (*SSE_HEADERS, *CHUNKED))]
+        for one in events:
+            steps += [chunk(one), gap]
         try:
-            await play(head(200, (*SSE_HEADERS, *CHUNKED)), *(step for it in events for step in (chunk(it), gap)))(
-                exchange
-            )
+            await play(*steps)(exchange)
         finally:
             there -= 1
         # Not before it has left: the client sends its next request as soon as it has this.

@@ -6,6 +6,7 @@ import sys
 from importlib.resources import files
 from pathlib import Path
 
+from tests.docs.session import free_port
 from tests.support.behaviours import answer
 from tests.support.site import Site
 
@@ -55,6 +56,22 @@ def test_poisson_arrivals_do_not_wait_for_answers(here: Site, tmp_path: Path) ->
 def test_a_shape_ends_by_itself(here: Site, tmp_path: Path) -> None:
     rows = locust(here, tmp_path, "--shape", "spike", "--peak", "6", "--duration", "4", "ChatUser")
     assert {name for kind, name in rows if kind == "POST"} == {"chat"}
+
+
+def test_a_master_and_a_worker(here: Site, tmp_path: Path) -> None:
+    with free_port() as port:
+        options = ["--shape", "poisson", "--rate", "10", "--duration", "4", "--loglevel", "ERROR"]
+        worker = [sys.executable, "-m", "loadtest", "locust", "--host", here.gateway.base_url, *options]
+        with subprocess.Popen([*worker, "--worker", "--master-port", str(port)]) as process:
+            try:
+                rows = locust(
+                    here, tmp_path, "--master", "--master-bind-port", str(port), "--expect-workers", "1", *options
+                )
+                assert process.wait(20) == 0
+            finally:
+                process.kill()
+    assert count(rows, "POST", "arrival") > 10
+    assert ("TTFT", "arrival") in rows
 
 
 def test_failures_are_locusts_failures(here: Site, tmp_path: Path) -> None:
