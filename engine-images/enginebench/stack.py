@@ -101,8 +101,8 @@ def _model(name: str, policy: dict[str, object], engine: str, kind: str) -> dict
 def _sglang(state: Path, name: str, gpus: int, attention: str, called: str = "", port: int = 0) -> Server:
     """An engine from its profile, with acceptance simulated unless it has a name of its own."""
     port = port or _PORTS[name]
-    # Both speculative engines are on one GPU: only one of them ever has requests.
-    device = "0" if gpus == 1 or name != "baseline" else "1"
+    # Both speculative engines that are measured are on one GPU: only one of them ever has requests.
+    device = "0" if gpus == 1 or (name != "baseline" and not called) else "1"
     options = {
         "attention-backend": attention,
         "load-format": "dummy",
