@@ -10,11 +10,13 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from gateway.api.auth import Keys
 from gateway.api.control import Control, add_admin, admin_app, public_app
+from gateway.api.status import describe
 from gateway.config import ConfigError, ConfigWatcher, Listen, Loaded, Problem, Redis, ReloadResult
 from gateway.load.shared import SharedCounts, gateway_id
 from gateway.models import Models
@@ -28,10 +30,14 @@ from gateway.telemetry import (
     LineWriter,
     LoadCollector,
     Metrics,
+    MissingPackagesError,
     SharedCountsCollector,
     Telemetry,
+    Tracing,
     configure_logging,
+    start_tracing,
 )
+from gateway.ui import Live, add_ui
 
 _log = logging.getLogger("spillway")
 
@@ -69,6 +75,8 @@ class Gateway:
             LoadCollector(self.models.with_requests, lambda: self._writer.dropped, connections.progress)
         )
         self._engine_load = EngineLoadCollector(self.models.with_requests, self.metrics.registry)
+        self._telemetry.tracing = _traces()
+        self._live = Live(self.models, self._telemetry, self._streaming, self._status, clock)
         self._relay = Relay(
             self.models,
             self._settings,
@@ -99,6 +107,8 @@ class Gateway:
                 await self._shared.close()
             await self._supervisor.close()
             self._telemetry.settle()
+            if self._telemetry.tracing is not None:
+                await asyncio.to_thread(self._telemetry.tracing.close)
             self._writer.close()
 
     async def _run(self, servers: list[Server], path: Path, load: Callable[[], Loaded]) -> None:
@@ -110,7 +120,7 @@ class Gateway:
         gc.collect()
         gc.freeze()
         gc.set_threshold(10_000)  # requests leave few cycles behind, and looking for them costs 2 µs each at 700
-        background = [asyncio.create_task(self._watchdog.run()), asyncio.create_task(watcher.run())]
+        background = [asyncio.create_task(it.run()) for it in (self._watchdog, watcher, self._live)]
         serving = [asyncio.create_task(server.run_until_stopped()) for server in servers]
         stopping = asyncio.create_task(self._stop.wait())
         try:
@@ -150,6 +160,14 @@ class Gateway:
         self._loaded = loaded
         self._warn()
 
+    def _status(self) -> dict[str, Any]:
+        return describe(self.models, gateway=self._id, draining=self._draining)
+
+    def _streaming(self) -> Iterator[tuple[tuple[str, str], int]]:
+        for lease, events in self._watchdog.streaming():
+            if isinstance(lease.pool, Pool):
+                yield (lease.pool.model, lease.pool.role), events
+
     def _servers(self) -> list[Server]:
         config = self._loaded.config
         control = Control(
@@ -162,7 +180,7 @@ class Gateway:
         )
         public = public_app(control)
         if config.admin is None:
-            add_admin(public, control)
+            add_ui(add_admin(public, control), self._live)
         listeners = [_bound("listen", config.listen)]
         if config.admin is not None:
             listeners.append(_bound("admin", config.admin))
@@ -171,7 +189,9 @@ class Gateway:
         servers = [make_server(_dispatch(self._relay, public), config.listen, listeners[0], protocol)]
         if config.admin is not None:
             protocol = bounded_protocol(limits, refused)
-            servers.append(make_server(admin_app(control), config.admin, listeners[1], protocol))
+            admin = admin_app(control)
+            add_ui(admin, self._live)
+            servers.append(make_server(admin, config.admin, listeners[1], protocol))
         for listener, verb in zip(listeners, ("listening", "admin listening"), strict=False):
             host, port = listener.getsockname()[:2]
             _log.info("%s on %s:%d", verb, host, port)
@@ -187,6 +207,7 @@ class Gateway:
         if self._draining:
             self._second_signal.set()
         self._draining = self._settings.closing = True
+        self._live.close()
         self._stop.set()
 
     async def _drain(self, servers: list[Server], serving: list[asyncio.Task[None]]) -> None:
@@ -239,6 +260,14 @@ def _bound(name: str, listen: Listen) -> socket.socket:
         reason = os.strerror(error.errno or 0) if plain else error.strerror or str(error)
         reason = reason[:1].lower() + reason[1:]
         raise ListenError(f"{name}: can't listen on {listen.host}:{listen.port}: {reason}") from error
+
+
+def _traces() -> Tracing | None:
+    try:
+        return start_tracing(os.environ)
+    except MissingPackagesError as error:
+        _log.warning("%s", error)
+        return None
 
 
 def _dispatch(relay: Relay, control: App) -> App:

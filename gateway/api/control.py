@@ -93,7 +93,7 @@ def _new_app() -> FastAPI:
         if error.status_code == 405:
             failure = ApiError(405, f"{path} does not take {method}; use GET.", code="method_not_allowed")
         else:
-            advice = "OpenAI's endpoints are under /v1/; /health, /ready, /status and /metrics are the gateway's own."
+            advice = "OpenAI's endpoints are under /v1/; /health, /ready, /status, /ui and /metrics are ours."
             failure = ApiError(404, f"There is nothing at {path}. {advice}", code="unknown_path")
         return Response(failure.body(), error.status_code, error.headers, media_type="application/json")
 

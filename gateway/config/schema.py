@@ -269,7 +269,7 @@ class Config(Section):
     listen: Listen = Listen()
     """Where clients connect."""
     admin: Listen | None = None
-    """Where `/metrics` and `/status` are served instead of on `listen`."""
+    """Where `/metrics`, `/status` and `/ui` are served instead of on `listen`."""
     models: Annotated[tuple[ModelConfig, ...], Field(min_length=1)]
     """What clients may ask for."""
     limits: Limits = Limits()

@@ -147,6 +147,7 @@ The gateway is serving on {url}, the model is called {MODEL_NAME}. Try in anothe
 
   The x-spillway-* headers say where it went and why; -H 'x-spillway-pool: baseline' pins it.
 
+  {url}/ui                                      in a browser: load, decisions, speed
   curl -s {url}/status                          pools, replicas, in-flight
   curl -s {url}/metrics | grep ^spillway_       for Prometheus
   kill -9 {engines["speculative"].pid:<8} (the speculative engine)        requests go on, to the baseline pool

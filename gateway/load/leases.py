@@ -25,6 +25,11 @@ class Lease:
         replica.inflight += 1
 
     @property
+    def pool(self) -> Counted:
+        """Where it counts."""
+        return self._pool
+
+    @property
     def held(self) -> bool:
         """Whether it still counts."""
         return self._held

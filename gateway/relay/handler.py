@@ -22,7 +22,7 @@ from gateway.relay.headers import request_id, traceparent
 from gateway.relay.intake import check_type, find_model, read_pin, read_traits
 from gateway.relay.watchdog import Watchdog
 from gateway.routing import Refusal
-from gateway.telemetry import CLIENT_GONE, Record, Telemetry
+from gateway.telemetry import CLIENT_GONE, Marks, Record, Telemetry
 
 _log = logging.getLogger(__name__)
 # A first probe takes milliseconds; with this an engine that is slow at it is not taken for one that is away.
@@ -96,6 +96,8 @@ class Relay:
     async def _serve(
         self, scope: Message, headers: dict[bytes, bytes], client: Client, record: Record, rid: bytes
     ) -> None:
+        tracing = self._telemetry.tracing
+        traced = None if tracing is None else tracing.begin(record, headers)
         endpoint = find_endpoint(scope["path"], scope["method"])
         record.ended = "cancelled_body"
         settings, content_type = self._settings, headers.get(b"content-type", b"")
@@ -110,7 +112,7 @@ class Relay:
         record.model, record.stream = model.config.name, traits.stream
         pinned = read_pin(model, headers)
         client.watch()
-        trace = traceparent(headers.get(b"traceparent"))
+        trace = traced or traceparent(headers.get(b"traceparent"))
         call = Call(scope, headers, endpoint, client, record, model, traits, body, pinned, rid, trace)
         self._budget.earn()
         await self._place(call, read)
@@ -124,6 +126,8 @@ class Relay:
             asked = self._clock()
             placed = call.model.admit(ask) if call.model.sharing is None else await self._ask(call, ask)
             grant = placed if isinstance(placed, Grant) else await self._wait(call, ask, placed)
+            if record.span is not None:
+                record.marks = Marks(asked, self._clock(), grant.replica.config.engine)
             try:
                 queued = 0.0 if placed is grant else self._clock() - asked
                 onward = await self._attempt(call, grant, ask, read + queued)
@@ -154,6 +158,8 @@ class Relay:
                 self._broke(record, grant, str(broken))
             return None
         finally:
+            if record.marks is not None:
+                record.marks.sent = attempt.sent
             attempt.close()
 
     async def _ask(self, call: Call, ask: Ask) -> Grant | Refusal:

@@ -1,8 +1,10 @@
 """Time limits of running exchanges, checked once a second for all: a timer an event would cost more than the event."""
 
 import asyncio
+from collections.abc import Iterator
 
 from gateway.config import Limits
+from gateway.load import Lease
 from gateway.relay.engine import EngineTimeoutError
 from gateway.relay.exchange import Exchange
 
@@ -24,6 +26,10 @@ class Watchdog:
     def remove(self, exchange: Exchange) -> None:
         """It is over."""
         self._running.discard(exchange)
+
+    def streaming(self) -> Iterator[tuple[Lease, int]]:
+        """The events so far of each response that is under way, by its lease."""
+        return ((exchange.lease, exchange.events) for exchange in self._running)
 
     async def run(self) -> None:
         """Look at every exchange, once a second, until cancelled."""

@@ -3,17 +3,22 @@
 from gateway.telemetry.engine_load import EngineLoadCollector
 from gateway.telemetry.log import LineWriter, configure_logging
 from gateway.telemetry.metrics import LoadCollector, Metrics
-from gateway.telemetry.record import CLIENT_GONE, Record, Telemetry
+from gateway.telemetry.record import CLIENT_GONE, Marks, Record, Telemetry, Tracing
 from gateway.telemetry.shared_counts import SharedCountsCollector
+from gateway.telemetry.tracing import MissingPackagesError, start_tracing
 
 __all__ = [
     "CLIENT_GONE",
     "EngineLoadCollector",
     "LineWriter",
     "LoadCollector",
+    "Marks",
     "Metrics",
+    "MissingPackagesError",
     "Record",
     "SharedCountsCollector",
     "Telemetry",
+    "Tracing",
     "configure_logging",
+    "start_tracing",
 ]

@@ -1,7 +1,8 @@
 """What is known of one request when it ends, and where that goes: metrics and one log line. Never prompt text."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
 import msgspec
 
@@ -14,10 +15,20 @@ _RECENT = 100
 _RECORDS_AT_ONCE, _SETTLE_SECONDS = 32, 0.1
 
 
-class Record(msgspec.Struct):
-    """Times are monotonic seconds. `ended`: how it ended (finished, refused, failed, broken, cut_off, cancelled_<phase>).
+class Marks(msgspec.Struct):
+    """Moments of a traced request's last attempt, and the kind of its engine."""
 
-    `concurrency`: requests of the replica when this one was placed there, itself included.
+    asked: float
+    placed: float
+    engine: str
+    sent: float = 0.0
+
+
+class Record(msgspec.Struct):
+    """Times are monotonic seconds.
+
+    `ended`: how it ended (finished, refused, failed, broken, cut_off, cancelled_<phase>). `concurrency`: the replica's
+    requests when this one was placed there, itself included. `span`: OpenTelemetry's, if the request is traced.
     """
 
     id: str
@@ -39,6 +50,24 @@ class Record(msgspec.Struct):
     ended: str = "finished"
     error: str = ""
     done: float = 0.0
+    span: Any = None
+    marks: Marks | None = None
+
+
+class Tracing(Protocol):
+    """Makes a span of each request."""
+
+    def begin(self, record: Record, headers: Mapping[bytes, bytes]) -> bytes:
+        """A request has come; returns the `traceparent` for the engine."""
+        ...
+
+    def finish(self, record: Record, now: float) -> None:
+        """A request with a span is over; `now` is on the record's clock."""
+        ...
+
+    def close(self) -> None:
+        """Send what is left."""
+        ...
 
 
 class Telemetry:
@@ -60,6 +89,7 @@ class Telemetry:
         `call_later` is the event loop's. `recent` has the latest requests, those that still run included.
         """
         self.metrics = metrics
+        self.tracing: Tracing | None = None
         self._clock = clock
         self.access_log = access_log
         self._call_later = call_later
@@ -102,6 +132,8 @@ class Telemetry:
             self._observe(record, where)
         elif record.model != NONE:
             self.recent.append(record)
+        if record.span is not None and self.tracing is not None:
+            self.tracing.finish(record, now)
         if self.access_log is not None:
             self.access_log.write(_line(record, now - record.done))
 
@@ -115,6 +147,8 @@ class Telemetry:
         metrics.overhead.observe(where, record.overhead)
         if first:
             metrics.ttft.observe(where, first - record.started)
+        if record.span is not None:
+            self._exemplify(record, where)
         if record.prompt_tokens:
             metrics.tokens.add((*where, "prompt"), record.prompt_tokens)
         tokens, kind = record.completion_tokens, "completion"
@@ -127,6 +161,13 @@ class Telemetry:
                 metrics.inter_token.observe(where, seconds / (tokens - 1))
                 if kind == "completion":
                     metrics.streams.add(*where, record.concurrency, tokens - 1, seconds, record.events - 1)
+
+    def _exemplify(self, record: Record, where: tuple[str, str]) -> None:
+        """Leave the trace's id at the request's buckets."""
+        trace = {"trace_id": f"{record.span.get_span_context().trace_id:032x}"}
+        self.metrics.duration.exemplify(where, record.done - record.started, trace)
+        if record.first_byte:
+            self.metrics.ttft.exemplify(where, record.first_byte - record.started, trace)
 
 
 class _Line(msgspec.Struct, gc=False):

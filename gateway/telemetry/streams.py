@@ -37,6 +37,12 @@ class StreamTable(Collector):
         cell.seconds += seconds
         cell.events += events
 
+    def tokens_an_event(self, model: str, pool: str) -> float:
+        """The mean over all streams of a pool; 1 before there are any."""
+        cells = [cell for labels, cell in self._cells.items() if labels[:2] == (model, pool)]
+        events = sum(cell.events for cell in cells)
+        return sum(cell.tokens for cell in cells) / events if events else 1.0
+
     def collect(self) -> Iterator[Metric]:
         """See prometheus_client."""
         tokens = CounterMetricFamily(
