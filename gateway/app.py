@@ -26,6 +26,7 @@ from gateway.relay.client import App, Message, Receive, Send
 from gateway.server import Server, bounded_protocol, listening_socket, make_server
 from gateway.supervisor import Supervisor
 from gateway.telemetry import (
+    AdaptiveCollector,
     EngineLoadCollector,
     LineWriter,
     LoadCollector,
@@ -74,6 +75,7 @@ class Gateway:
         self.metrics.registry.register(
             LoadCollector(self.models.with_requests, lambda: self._writer.dropped, connections.progress)
         )
+        AdaptiveCollector(self.models.with_requests, self.metrics.registry)
         self._engine_load = EngineLoadCollector(self.models.with_requests, self.metrics.registry)
         self._telemetry.tracing = _traces()
         self._live = Live(self.models, self._telemetry, self._streaming, self._status, clock)

@@ -52,8 +52,13 @@ def main() -> int:
 
 
 @contextmanager
-def local_gateway(threshold: int = THRESHOLD, mode: str = "switch") -> Iterator[str]:
-    """The URL of a gateway before two engines. Raises ChildFailedError, or FileNotFoundError without the model."""
+def local_gateway(
+    threshold: int = THRESHOLD, mode: str = "switch", policy: dict[str, object] | None = None
+) -> Iterator[str]:
+    """The URL of a gateway before two engines; `policy` instead of a threshold.
+
+    Raises ChildFailedError, or FileNotFoundError without the model.
+    """
     with ExitStack() as stack:
         _say("preparing the model, once")
         model = prepare_model()
@@ -78,7 +83,7 @@ def local_gateway(threshold: int = THRESHOLD, mode: str = "switch") -> Iterator[
         urls = {pool: engine.url for pool, engine in zip(POOLS, engines, strict=True)}
         port = _free_port()
         config = folder / "gateway.yaml"
-        config.write_text(yaml.safe_dump(_config(urls, port, threshold, mode), sort_keys=False))
+        config.write_text(yaml.safe_dump(_config(urls, port, policy or _threshold(threshold, mode)), sort_keys=False))
         gateway = Child("gateway", "gateway.cli", ["serve", "--config", str(config)], folder / "gateway.log")
         stack.enter_context(gateway)
         url = f"http://{HOST}:{port}"
@@ -86,19 +91,23 @@ def local_gateway(threshold: int = THRESHOLD, mode: str = "switch") -> Iterator[
         yield url
 
 
-def _config(urls: dict[str, str], port: int, threshold: int, mode: str) -> dict[str, object]:
+def _config(urls: dict[str, str], port: int, policy: dict[str, object]) -> dict[str, object]:
     pools = {
         pool: {"engine": "llamacpp", "max_inflight": SLOTS, "discovery": {"static": [url]}}
         for pool, url in urls.items()
     }
-    policy: dict[str, object] = {"kind": "threshold", "mode": mode, "threshold": threshold, "allow_pinning": True}
-    if mode == "switch":
-        policy["min_dwell"] = DWELL_SECONDS
     return {
         "listen": {"host": HOST, "port": port},
         "models": [{"name": MODEL_NAME, "policy": policy, "pools": pools}],
         "drain": {"delay_seconds": 0, "timeout_seconds": 3},
     }
+
+
+def _threshold(threshold: int, mode: str) -> dict[str, object]:
+    policy: dict[str, object] = {"kind": "threshold", "mode": mode, "threshold": threshold, "allow_pinning": True}
+    if mode == "switch":
+        policy["min_dwell"] = DWELL_SECONDS
+    return policy
 
 
 def _free_port() -> int:

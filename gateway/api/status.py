@@ -6,7 +6,7 @@ from typing import Any
 
 from gateway import __version__
 from gateway.load.shared import SharedCounts
-from gateway.models import Model, Models
+from gateway.models import Model, Models, explain
 from gateway.pools import Replica
 
 
@@ -41,6 +41,7 @@ def _model(model: Model) -> dict[str, Any]:
         "policy": policy,
         "queued": len(model.queue),
         **_sharing(model),
+        **({} if model.adapting is None else {"adaptive": explain(model.adapting, time.monotonic())}),
         "pools": {
             role: {
                 "inflight": pool.inflight + pool.elsewhere,

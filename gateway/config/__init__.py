@@ -4,6 +4,7 @@ from .discovery import Discovery, Kubernetes
 from .engine_load import EngineLoad
 from .errors import ConfigError, Problem, Source
 from .load import Loaded, load_config
+from .policies import AdaptivePolicy, PinnedPolicy, Policy, Queue, Role, ThresholdPolicy
 from .redis import Redis, RedisTls
 from .render import effective_yaml
 from .schema import (
@@ -17,18 +18,14 @@ from .schema import (
     Listen,
     Log,
     ModelConfig,
-    PinnedPolicy,
-    Policy,
     PoolConfig,
     Pools,
-    Queue,
     Retries,
-    Role,
-    ThresholdPolicy,
 )
 from .watch import ConfigWatcher, ReloadResult
 
 __all__ = [
+    "AdaptivePolicy",
     "Auth",
     "Config",
     "ConfigError",

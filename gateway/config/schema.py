@@ -3,10 +3,11 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from .discovery import Discovery
 from .engine_load import EngineLoad
+from .policies import AdaptivePolicy, PinnedPolicy, Policy, ThresholdPolicy
 from .redis import Redis
 from .section import Comparison, Contradictions, Section
 from .values import (
@@ -16,14 +17,12 @@ from .values import (
     Name,
     Port,
     PositiveInt,
-    PositiveRatio,
     Ratio,
     Seconds,
     SecondsOrZero,
     UrlPath,
 )
 
-Role = Literal["speculative", "baseline"]
 EngineKind = Literal["sglang", "vllm", "llamacpp", "openai"]
 
 
@@ -46,55 +45,6 @@ class Listen(Section):
         if (self.tls_cert is None) != (self.tls_key is None):
             given, missing = ("tls_cert", "tls_key") if self.tls_key is None else ("tls_key", "tls_cert")
             yield (missing,), f"is needed with {given}: give both or neither"
-
-
-class Queue(Section):
-    """Requests that wait while every pool of a model is full; beyond it, 429."""
-
-    size: Count = 128
-    """Requests that may wait; 0 answers 429 at once."""
-    timeout: Seconds = 30.0
-    """Seconds a request may wait before it gets 429."""
-
-
-class ThresholdPolicy(Section):
-    """Speculative pool while in-flight is under threshold x ready replicas, baseline pool over it."""
-
-    kind: Literal["threshold"] = "threshold"
-    """Chooses this policy."""
-    mode: Literal["spill", "switch"] = "spill"
-    """`spill` sends only the excess to the baseline pool; `switch` every new request while over the limit."""
-    threshold: PositiveInt = 5
-    """In-flight requests per ready speculative replica; the limit is this times the ready replicas."""
-    resume_below: PositiveRatio = 0.6
-    """With `switch`: share of the limit that in-flight must fall below before speculation resumes."""
-    min_dwell: SecondsOrZero = 2.0
-    """With `switch`: seconds that in-flight must stay below `resume_below`."""
-    queue: Queue = Queue()
-    """Where requests wait while every pool is full."""
-    allow_pinning: bool = False
-    """Whether a request may name its pool in the `x-spillway-pool` header."""
-
-
-class PinnedPolicy(Section):
-    """Every request to one pool: an arm of an experiment."""
-
-    kind: Literal["pinned"]
-    """Chooses this policy."""
-    pool: Role
-    """The pool that serves every request."""
-    queue: Queue = Queue()
-    """Where requests wait while the pool is full."""
-    allow_pinning: bool = False
-    """Whether a request may name its pool in the `x-spillway-pool` header."""
-
-
-def _with_kind(value: object) -> object:
-    return {"kind": "threshold", **value} if isinstance(value, dict) else value
-
-
-# The discriminator wants `kind` present, while the file may leave it out.
-Policy = Annotated[ThresholdPolicy | PinnedPolicy, Field(discriminator="kind"), BeforeValidator(_with_kind)]
 
 
 class Health(Section):
@@ -191,7 +141,7 @@ class ModelConfig(Section):
     """The engines that serve it."""
 
     def comparisons(self) -> tuple[Comparison, ...]:
-        return (self._pinned_pool_exists, self._threshold_fits_pool)
+        return (self._pinned_pool_exists, self._threshold_fits_pool, self._fallback_fits_pool)
 
     def _pinned_pool_exists(self) -> Contradictions:
         if isinstance(self.policy, PinnedPolicy) and getattr(self.pools, self.policy.pool) is None:
@@ -202,6 +152,12 @@ class ModelConfig(Section):
         if isinstance(self.policy, ThresholdPolicy) and pool is not None and self.policy.threshold > pool.max_inflight:
             reason = f"must not exceed pools.speculative.max_inflight, which is {pool.max_inflight}"
             yield ("policy", "threshold"), reason
+
+    def _fallback_fits_pool(self) -> Contradictions:
+        policy, pool = self.policy, self.pools.speculative
+        if isinstance(policy, AdaptivePolicy) and pool is not None and policy.fallback.threshold > pool.max_inflight:
+            reason = f"must not exceed pools.speculative.max_inflight, which is {pool.max_inflight}"
+            yield ("policy", "fallback", "threshold"), reason
 
 
 class Limits(Section):

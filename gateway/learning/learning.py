@@ -36,9 +36,9 @@ class Learning:
         """A request of this pool has ended."""
         self.pools[role].observe(seen)
 
-    def prior(self, role: Role, points: Sequence[tuple[float, float]]) -> None:
-        """Begin with (in-flight on a replica, tokens per second of one request) as measured before."""
-        self.pools[role].prior(points)
+    def prior(self, role: Role, points: Sequence[tuple[float, float]], at: float = 0.0) -> None:
+        """Begin with (in-flight on a replica, tokens per second of one request), as if it had been observed then."""
+        self.pools[role].prior(points, at)
 
     def curves(self, now: float) -> tuple[Curve, Curve]:
         """Of the speculative and of the baseline pool; of what was known up to a second ago."""

@@ -14,7 +14,7 @@ _DRIFT, _UNSEEN, _SEEN_SECONDS, _WIDEST = 1.0e-5, 1.6e-3, 5.0, 0.16
 _JUMP, _AGAIN = 4.0, 2.5
 # How much of the squared residual enters its mean, at which it starts, and its bounds. Residuals are cut at a factor
 # of four and a half.
-_MEMORY, _FIRST, _LEAST, _CUT = 0.05, 0.01, 4e-4, 1.5
+_MEMORY, _FIRST, _LEAST, _CUT = 0.05, 0.01, 2.5e-3, 1.5
 
 
 class Level:

@@ -54,11 +54,12 @@ class PoolLearning:
             seconds -= self.curve.first + self.curve.prefill * seen.waiting
         if tokens < _LEAST_TOKENS or seconds < _LEAST_SECONDS:
             return
-        count = max(seen.inflight, 1.0)
-        if self._shared and seen.beside > _WHOLE * (count + seen.beside):
-            self._learn(self._guests, self._guest_paces, seen.at, count + seen.beside, tokens, seconds)
+        beside = seen.beside if self._shared else 0.0
+        count = max(seen.inflight, 1.0) + beside
+        if beside > _WHOLE * count:
+            self._learn(self._guests, self._guest_paces, seen.at, count, tokens, seconds)
         else:
-            self._learn(self._shape, self._paces, seen.at, count + seen.beside, tokens, seconds)
+            self._learn(self._shape, self._paces, seen.at, count, tokens, seconds)
             self._requests += 1.0
         self._newest = max(self._newest, seen.at)
         self._stale = True
@@ -71,11 +72,12 @@ class PoolLearning:
             self._guest_paces = self._fit(self._guests)
             self.curve = self._made_curve()
 
-    def prior(self, points: Sequence[tuple[float, float]]) -> None:
-        """Take these (in-flight on a replica, tokens per second of one request) for observed, of uncertain age."""
+    def prior(self, points: Sequence[tuple[float, float]], at: float) -> None:
+        """Take these (in-flight on a replica, tokens per second of one request) for observed then."""
         for count, rate in points:
-            self._shape.add(0.0, count, 100.0, 100.0 / rate, _PRIOR)
+            self._shape.add(at, count, 100.0, 100.0 / rate, _PRIOR)
             self._requests += _PRIOR
+        self._newest, self._stale = at, True
 
     def dump(self) -> dict[str, Any]:
         """What was learned, as JSON-able values; `age` of the newest observation against `now` is the caller's."""

@@ -5,11 +5,13 @@ from collections.abc import Callable, Collection
 from gateway.config import ModelConfig
 from gateway.load import Lease, Ticket, WaitQueue
 from gateway.load.shared import SharedCounts
+from gateway.models.adapting import Adapting
 from gateway.models.asking import Asking
 from gateway.models.grant import Grant
 from gateway.models.placing import Ask, place
 from gateway.models.revisit import Revisits
 from gateway.models.sharing import Sharing
+from gateway.models.stay import Stay
 from gateway.pools import Pool, Replica, Supervisor
 from gateway.routing import (
     ROLES,
@@ -44,6 +46,7 @@ class Model:
         self._clock = clock
         self._switch = SwitchState()
         self.sharing: Sharing | None = None
+        self.adapting: Adapting | None = None
         self.config = config
         self.pools: dict[Role, Pool] = {}
         self.queue: WaitQueue[Grant] = WaitQueue(config.policy.queue.size)
@@ -70,6 +73,10 @@ class Model:
         self.queue.size = config.policy.queue.size
         for role, pool in self.pools.items():
             pool.reconfigure(getattr(config.pools, role))
+        policy, known = config.policy, self.adapting
+        self.adapting = None
+        if policy.kind == "adaptive":
+            self.adapting = Adapting(config.name, policy, self.pools, self._clock, known)
         self._replicas_changed()
 
     def retire(self) -> None:
@@ -164,13 +171,20 @@ class Model:
         pool = self.pools[placement.role]
         replica = pool.pick(ask.affinity, ask.tried)
         number = None if self.sharing is None else self.sharing.adopt(pool, replica)
-        grant = Grant(self._lease(pool, replica, number), pool, replica, placement.reason)
+        grant = self._grant(pool, replica, placement.reason, number, ask.size)
         self._settle_switch()
         return grant
 
-    def grant(self, pool: Pool, replica: Replica, reason: Reason, number: int) -> Grant:
-        """Lease what Redis has decided, under the number that it has there."""
-        return Grant(self._lease(pool, replica, number), pool, replica, reason)
+    def grant(self, pool: Pool, replica: Replica, reason: Reason, number: int, size: int) -> Grant:
+        """Lease what Redis has decided, under the number that it has there; `size`: of the request's body."""
+        return self._grant(pool, replica, reason, number, size)
+
+    def wished(self, ask: Ask) -> Ask:
+        """With what the policy has decided, where Redis is only asked whether there is room."""
+        if self.adapting is None or ask.failed or ask.pinned:
+            return ask
+        wish = self.adapting.place(self._whole_load(ask.tried), ask.size)
+        return ask._replace(wish=wish if isinstance(wish, Choice) else None)
 
     def sharing_changed(self) -> None:
         """Redis decides from now on, or no longer: then this gateway does, with its share of the limits."""
@@ -185,14 +199,31 @@ class Model:
         policy = self.config.policy
         if policy.kind == "threshold" and policy.mode == "switch" and not (ask.failed or ask.pinned):
             self._switch = arrive(self._switch, load, self._switch_settings(), self._clock())
+        if self.adapting is not None and not (ask.failed or ask.pinned):
+            return self.adapting.place(self._whole_load(ask.tried), ask.size)
         return place(policy, load, ask, self._switch, self._gateways)
+
+    def _whole_load(self, tried: Collection[Replica]) -> ModelLoad:
+        """With what other gateways hold; while they can't be asked, as much as this one does."""
+        gateways = self._gateways
+        speculative, baseline = (
+            part and part._replace(inflight=part.inflight * gateways + self.pools[role].elsewhere)
+            for role, part in zip(ROLES, self.load(tried), strict=True)
+        )
+        return ModelLoad(speculative, baseline)
 
     @property
     def _gateways(self) -> int:
         return 1 if self.sharing is None else self.sharing.gateways
 
-    def _lease(self, pool: Pool, replica: Replica, number: int | None) -> Lease:
+    def _grant(self, pool: Pool, replica: Replica, reason: Reason, number: int | None, size: int) -> Grant:
+        stay = None if self.adapting is None else self.adapting.expected(pool, replica, size)
+        return Grant(self._lease(pool, replica, number, stay), pool, replica, reason, stay)
+
+    def _lease(self, pool: Pool, replica: Replica, number: int | None, stay: Stay | None) -> Lease:
         def released() -> None:
+            if stay is not None:
+                stay.ended(self._clock())
             if number is not None and self.sharing is not None:
                 self.sharing.link.release(number)
             pool.released(replica)

@@ -15,30 +15,39 @@ from gateway.routing import (
     ModelLoad,
     Placement,
     PoolLoad,
+    Reason,
     Refusal,
     Role,
     SwitchState,
     fail_over,
     limit,
     pin,
+    prefer,
     spill,
     switch,
 )
 
 
 class Ask(NamedTuple):
-    """What a request wants of placement. `failed` is the role of the attempt before, `tried` the replicas so far."""
+    """What a request wants of placement. `failed` is the role of the attempt before, `tried` the replicas so far.
+
+    `size`: bytes of its body. `wish`: what the policy `adaptive` has decided, if it was asked.
+    """
 
     affinity: int = 0
     pinned: Role | None = None
     failed: Role | None = None
     tried: Collection[Replica] = ()
+    size: int = 0
+    wish: Choice | None = None
 
 
 def place(policy: Policy, load: ModelLoad, ask: Ask, state: SwitchState, gateways: int = 1) -> Placement:
     """What the policy says; `state` is what `arrive` has left where the mode is `switch`, `gateways` as in `limit`."""
     if policy.kind == "pinned":
         return fail_over(load, ask.failed, pinned=True) if ask.failed else pin(load, ask.pinned or policy.pool)
+    if policy.kind == "adaptive":
+        return _as_decided(load, ask)
     spills = policy.mode == "spill"
     if ask.failed:
         ceiling = limit(load, policy.threshold, gateways) if spills and ask.failed == "speculative" else None
@@ -85,6 +94,15 @@ def terms(policy: Policy, ready: int, caps: Sequence[int], outside: Sequence[int
     if policy.mode == "spill":
         return Terms(bound, -1.0, 0, *caps, *outside)
     return Terms(bound, policy.resume_below * bound, int(policy.min_dwell * 1000), *caps, *outside)
+
+
+def _as_decided(load: ModelLoad, ask: Ask) -> Placement:
+    if ask.failed:
+        return fail_over(load, ask.failed, pinned=ask.pinned is not None)
+    if ask.pinned:
+        return pin(load, ask.pinned)
+    role, reason = ask.wish or Choice("baseline", Reason.ADAPTIVE)
+    return prefer(load, role, reason)
 
 
 def _case(policy: Policy, ask: Ask, speculative: bool | None, baseline: bool | None, case: int) -> Placement:

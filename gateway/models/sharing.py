@@ -10,10 +10,11 @@ from gateway.models.asking import Asking
 from gateway.models.grant import Grant
 from gateway.models.placing import Ask, Table, table, terms
 from gateway.pools import Pool, Replica, State
-from gateway.routing import ROLES, Placement, Reason, Refusal, Role
+from gateway.routing import ROLES, Choice, Placement, Reason, Refusal, Role
 
-# What may not be there: a pool without a replica for the request; a pool that the configuration does not have.
-_Presence = tuple[Role | None, Role | None, bool | None, bool | None]
+# What may not be there: a pool without a replica for the request; a pool that the configuration does not have. What was
+# decided already.
+_Presence = tuple[Role | None, Role | None, bool | None, bool | None, Choice | None]
 
 
 class Placer(Protocol):
@@ -27,8 +28,12 @@ class Placer(Protocol):
         """Decide and lease by this gateway's own counts."""
         ...
 
-    def grant(self, pool: Pool, replica: Replica, reason: Reason, number: int) -> Grant:
-        """Lease what Redis has decided, under the number that it has there."""
+    def wished(self, ask: Ask) -> Ask:
+        """With what the policy has decided, where Redis is only asked whether there is room."""
+        ...
+
+    def grant(self, pool: Pool, replica: Replica, reason: Reason, number: int, size: int) -> Grant:
+        """Lease what Redis has decided, under the number that it has there; `size`: of the request's body."""
         ...
 
     def sharing_changed(self) -> None:
@@ -69,7 +74,7 @@ class Sharing:
 
     def ask(self, ask: Ask, wake: Callable[[], None]) -> Asking:
         """Ask for a place: the answer may be there at once, or comes with a call of `wake`."""
-        asking = Asking(self, ask, wake)
+        asking = Asking(self, self._model.wished(ask), wake)
         if self.link.decides:
             self._send(asking)
         else:
@@ -88,7 +93,7 @@ class Sharing:
             self.link.release(asking.lease)
             self.again(asking)
         else:
-            asking.settle(self._model.grant(pool, replica, choice.reason, asking.lease))
+            asking.settle(self._model.grant(pool, replica, choice.reason, asking.lease, asking.ask.size))
 
     def again(self, asking: Asking) -> None:
         """Ask anew for the same request."""
@@ -116,10 +121,11 @@ class Sharing:
             ask.failed,
             _available(pools["speculative"], ask),
             _available(pools["baseline"], ask),
+            ask.wish,
         )
         known = self._tables.get(presence)
         if known is None:
-            known = self._tables[presence] = table(self._model.config.policy, ask, *presence[2:])
+            known = self._tables[presence] = table(self._model.config.policy, ask, *presence[2:4])
         if known.refusal is not None:
             asking.placed = known.refusal
             return

@@ -120,7 +120,7 @@ class Relay:
     async def _place(self, call: Call, read: float) -> None:
         """Attempt until one is delivered. Invariant: at most one lease is held at a time, and none afterwards."""
         record = call.record
-        ask = Ask(call.traits.affinity, call.pinned)
+        ask = Ask(call.traits.affinity, call.pinned, size=len(call.body))
         while True:
             record.ended = "cancelled_queued"
             asked = self._clock()
@@ -151,6 +151,8 @@ class Relay:
                 onward = ask._replace(failed=grant.pool.role, tried=(*ask.tried, grant.replica))
                 if self._retries(call, grant, failure, onward):
                     return onward
+            elif grant.stay is not None:
+                grant.stay.began(self._clock())
             record.ended = "cancelled_streaming"
             broken = await attempt.deliver(self._own_headers(call, grant))
             record.ended = "finished"
@@ -259,6 +261,7 @@ class Relay:
 
     def _note(self, record: Record, grant: Grant) -> None:
         record.pool, record.replica, record.reason = grant.pool.role, grant.replica.label, grant.reason
+        record.stay = grant.stay
         record.concurrency = grant.replica.inflight + grant.replica.elsewhere
         self._telemetry.placed(record)
 

@@ -16,6 +16,8 @@ BURST = 4.0
 _APART = 3.0
 # Requests near a count that make it a known one.
 _KNOWN = 0.5
+# What part of those near the pool's present count is little at a higher one.
+_LITTLE = 0.02
 # The most requests in a row that explore.
 LONGEST = 64
 
@@ -79,7 +81,9 @@ def _trial(curve: Curve, count: int, now: float, settings: Exploring) -> int:
     if now - curve.newest > settings.fresh_seconds:
         return 1
     further = count // 3 + 3
-    if curve.known[index(count + further)] < _KNOWN and not settings.shared_hardware:
+    # What little was seen there, at the start perhaps, is not to keep requests away for good.
+    little = max(_KNOWN, _LITTLE * curve.known[index(count)])
+    if curve.known[index(count + further)] < little and not settings.shared_hardware:
         return min(further, LONGEST)
     return 0
 

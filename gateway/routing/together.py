@@ -6,7 +6,7 @@ from gateway.routing.types import Role, other
 
 # Seconds of the whole load, lost by being in the wrong pool, that make it move: after a quiet time, and how often that
 # doubles while it has moved a lot. Half of the moves are forgotten after so many seconds.
-_PATIENCE, _DOUBLINGS, _FORGET = 1.0, 6.0, 600.0
+_PATIENCE, _DOUBLINGS, _FORGET = 1.0, 7.0, 2700.0
 # What is taken as lost in one step between two requests: no more than so many seconds' worth.
 _STEP = 2.0
 

@@ -1,5 +1,6 @@
 """Metrics and logs."""
 
+from gateway.telemetry.adaptive import AdaptiveCollector
 from gateway.telemetry.engine_load import EngineLoadCollector
 from gateway.telemetry.log import LineWriter, configure_logging
 from gateway.telemetry.metrics import LoadCollector, Metrics
@@ -9,6 +10,7 @@ from gateway.telemetry.tracing import MissingPackagesError, start_tracing
 
 __all__ = [
     "CLIENT_GONE",
+    "AdaptiveCollector",
     "EngineLoadCollector",
     "LineWriter",
     "LoadCollector",

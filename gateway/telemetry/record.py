@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from gateway.models import Stay
 from gateway.telemetry.log import LineWriter, timestamp
 from gateway.telemetry.metrics import Metrics
 
@@ -29,6 +30,7 @@ class Record(msgspec.Struct):
 
     `ended`: how it ended (finished, refused, failed, broken, cut_off, cancelled_<phase>). `concurrency`: the replica's
     requests when this one was placed there, itself included. `span`: OpenTelemetry's, if the request is traced.
+    `stay`: whom to tell what it came to, where the policy learns.
     """
 
     id: str
@@ -52,6 +54,7 @@ class Record(msgspec.Struct):
     done: float = 0.0
     span: Any = None
     marks: Marks | None = None
+    stay: Stay | None = None
 
 
 class Tracing(Protocol):
@@ -130,6 +133,14 @@ class Telemetry:
         self.metrics.requests.add((*where, str(record.status), record.ended))
         if record.pool != NONE:
             self._observe(record, where)
+            if record.stay is not None and record.status == 200:
+                record.stay.tell(
+                    tokens=record.completion_tokens,
+                    prompt_tokens=record.prompt_tokens,
+                    events=record.events,
+                    stream=record.stream,
+                    finished=record.ended == "finished",
+                )
         elif record.model != NONE:
             self.recent.append(record)
         if record.span is not None and self.tracing is not None:

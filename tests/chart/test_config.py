@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.config import Config, Loaded, load_config
-from gateway.config.schema import PoolConfig, ThresholdPolicy
+from gateway.config import Config, Loaded, PoolConfig, ThresholdPolicy, load_config
 from tests.chart.cases import CASES
 from tests.chart.container import SECRET, laid_out
 from tests.chart.helm import NAMESPACE, Object, Rendered, Values, container, example, gateway_file, render, small

@@ -61,11 +61,11 @@ def _with_policy(values: Values, policy: Values) -> Values:
         ({"kind": "pinned"}, "policy.kind pinned needs policy.pool: set it to speculative or baseline"),
         (
             {"kind": "pinned", "pool": "baseline", "mode": "spill"},
-            "policy.mode goes with policy.kind threshold: remove it",
+            "policy.mode goes with policy.kind threshold: set that, or remove policy.mode",
         ),
         (
             {"kind": "pinned", "pool": "baseline", "threshold": 5},
-            "policy.threshold goes with policy.kind threshold: remove it",
+            "policy.threshold goes with policy.kind threshold: set that",
         ),
         (
             {"kind": "pinned", "pool": "baseline", "resume_below": 0.5},
@@ -73,10 +73,16 @@ def _with_policy(values: Values, policy: Values) -> Values:
         ),
         (
             {"kind": "pinned", "pool": "baseline", "min_dwell": 0},
-            "policy.min_dwell goes with policy.kind threshold: remove it",
+            "policy.min_dwell goes with policy.kind threshold: set that",
         ),
         ({"kind": "threshold", "pool": "baseline"}, "policy.pool goes with policy.kind pinned: set that"),
         ({"pool": "baseline"}, "policy.pool goes with policy.kind pinned: set that, or remove policy.pool"),
+        ({"kind": "adaptive", "mode": "spill"}, "policy.mode goes with policy.kind threshold: set that"),
+        ({"half_life": 5}, "policy.half_life goes with policy.kind adaptive: set that, or remove policy.half_life"),
+        (
+            {"kind": "adaptive", "fallback": {"threshold": 65}},
+            "policy.fallback.threshold is 65, above the 64 requests that a speculative engine takes at once: lower it",
+        ),
         (
             {"threshold": 65},
             "policy.threshold is 65, above the 64 requests that a speculative engine takes at once: lower it",

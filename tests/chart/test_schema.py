@@ -120,7 +120,7 @@ def test_helm_refuses_and_says_where(place: tuple[str | int, ...], value: object
 @pytest.mark.parametrize(
     ("definition", "sections"),
     [
-        ("policy", [gateway.ThresholdPolicy, gateway.PinnedPolicy]),
+        ("policy", [gateway.ThresholdPolicy, gateway.AdaptivePolicy, gateway.PinnedPolicy]),
         ("health", [gateway.Health]),
         ("engineLoad", [gateway.EngineLoad]),
         ("limits", [gateway.Limits]),

@@ -48,13 +48,13 @@ ONE_PROBLEM = {
         model(f"policy: {{kind: pined}}\n    {POOLS}"),
         "models[0].policy.kind",
         3,
-        "must be one of threshold, pinned, not 'pined'; did you mean 'pinned'?",
+        "must be one of threshold, adaptive, pinned, not 'pined'; did you mean 'pinned'?",
     ),
     "empty kind": (
         model(f"policy: {{kind: }}\n    {POOLS}"),
         "models[0].policy.kind",
         3,
-        "must be one of threshold, pinned, not empty",
+        "must be one of threshold, adaptive, pinned, not empty",
     ),
     "policy as text": (
         model(f"policy: threshold\n    {POOLS}"),

@@ -87,7 +87,7 @@ def test_the_fields_of_an_unknown_kind_are_not_known(tmp_path: Path) -> None:
         ),
         (
             "SPILLWAY_MODELS__0__POLICY__KIND",
-            "must be one of threshold, pinned, not 'pined'; did you mean 'pinned'?",
+            "must be one of threshold, adaptive, pinned, not 'pined'; did you mean 'pinned'?",
         ),
     ]
 

@@ -94,6 +94,19 @@ policies = section(
     queue=queue,
     allow_pinning=st.booleans(),
 ) | st.fixed_dictionaries({"kind": st.just("pinned"), "pool": st.just("baseline")}, optional={"queue": queue})
+policies |= st.fixed_dictionaries(
+    {"kind": st.just("adaptive")},
+    optional={
+        "objective": st.sampled_from(["latency", "balanced", "throughput"]),
+        "weight": st.floats(0, 1),
+        "shared_hardware": st.booleans(),
+        "half_life": seconds,
+        "exploration": st.floats(0, 1),
+        "curves": st.none() | st.just({role: [{"inflight": 1, "rate": 54.1}] for role in ("speculative", "baseline")}),
+        "fallback": section(threshold=st.integers(1, 100), resume_below=st.just(0.5), min_dwell=seconds_or_zero),
+        "queue": queue,
+    },
+)
 
 
 by_role = st.fixed_dictionaries({"baseline": pools}, optional={"speculative": pools})

@@ -35,7 +35,9 @@ def here(engine_thread: EngineThread, tmp_path_factory: pytest.TempPathFactory) 
     with ApiServer(tls=True) as server, pytest.MonkeyPatch.context() as patch, redis_server(started=False) as redis:
         server.faults.refuse(StatusError(503, "ServiceUnavailable", "starting"), times=3)
         patch.setenv("KUBECONFIG", str(server.kubeconfig(tmp_path_factory.mktemp("kube") / "config", namespace="llm")))
-        found = model(baseline={"discovery": {"kubernetes": {"service": "engines"}}}, name="found")
+        found = model(
+            baseline={"discovery": {"kubernetes": {"service": "engines"}}}, name="found", policy={"kind": "adaptive"}
+        )
         with site(
             engine_thread,
             settings=lambda fast, plain: config(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.config.schema import PinnedPolicy, ThresholdPolicy
+from gateway.config.policies import AdaptivePolicy, PinnedPolicy, ThresholdPolicy
 from gateway.config.section import Section
 from gateway.config.shape import ROOT, Shape, fields
 from gateway.pools import State
@@ -92,7 +92,9 @@ def test_the_log_line_that_is_shown_is_explained() -> None:
 
 
 def test_each_policy_has_its_page() -> None:
-    kinds = {kind for section in (ThresholdPolicy, PinnedPolicy) for kind in fields(section)["kind"].choices}
+    kinds = {
+        kind for section in (ThresholdPolicy, AdaptivePolicy, PinnedPolicy) for kind in fields(section)["kind"].choices
+    }
     assert POLICIES.keys() == kinds
     for kind, text in POLICIES.items():
         assert text.startswith(f"# Policy: {kind}\n")

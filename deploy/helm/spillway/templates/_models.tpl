@@ -93,29 +93,32 @@ also has `started`, whether the chart starts its engines, and then `fullname`.
 {{- define "spillway.checkPolicy" -}}
 {{- $policy := .model.policy | default dict }}
 {{- $where := printf "models, %s" .model.name }}
-{{- if eq ($policy.kind | default "threshold") "pinned" }}
+{{- $kind := $policy.kind | default "threshold" }}
+{{- $fields := dict "threshold" (list "mode" "threshold" "resume_below" "min_dwell") "pinned" (list "pool") }}
+{{- $_ := set $fields "adaptive" (list "objective" "weight" "shared_hardware" "half_life" "exploration" "curves" "fallback") }}
+{{- range $owner, $names := omit $fields $kind }}
+{{- range $names }}
+{{- if hasKey $policy . }}
+{{- fail (printf "%s: policy.%s goes with policy.kind %s: set that, or remove policy.%s" $where . $owner .) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- if eq $kind "pinned" }}
 {{- if not $policy.pool }}
 {{- fail (printf "%s: policy.kind pinned needs policy.pool: set it to speculative or baseline" $where) }}
 {{- end }}
 {{- if not (hasKey .pools $policy.pool) }}
 {{- fail (printf "%s: policy.pool is %s, which is not in pools: add it there, or name another" $where $policy.pool) }}
 {{- end }}
-{{- range list "mode" "threshold" "resume_below" "min_dwell" }}
-{{- if hasKey $policy . }}
-{{- fail (printf "%s: policy.%s goes with policy.kind threshold: remove it, or policy.kind and policy.pool" $where .) }}
-{{- end }}
-{{- end }}
 {{- else }}
-{{- if hasKey $policy "pool" }}
-{{- fail (printf "%s: policy.pool goes with policy.kind pinned: set that, or remove policy.pool" $where) }}
-{{- end }}
 {{- with .pools.speculative }}
 {{- /* 5 and 128 are the gateway's own defaults. */}}
-{{- $threshold := $policy.threshold | default 5 | int }}
+{{- $field := ternary "policy.fallback.threshold" "policy.threshold" (eq $kind "adaptive") }}
+{{- $threshold := ternary (dig "fallback" "threshold" 5 $policy) ($policy.threshold | default 5) (eq $kind "adaptive") | int }}
 {{- $most := .max_inflight | default (ternary $.engine.maxInflight 128 .started) | int }}
 {{- if gt $threshold $most }}
 {{- $raise := ternary "engine.maxInflight" "pools.speculative.max_inflight" (and .started (not .max_inflight)) }}
-{{- fail (printf "%s: policy.threshold is %d, above the %d requests that a speculative engine takes at once: lower it, or raise %s" $where $threshold $most $raise) }}
+{{- fail (printf "%s: %s is %d, above the %d requests that a speculative engine takes at once: lower it, or raise %s" $where $field $threshold $most $raise) }}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -1,0 +1,82 @@
+"""Exploration is bounded: in number, by load, and by what is fresh."""
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.learning import exact_curve
+from gateway.routing import UNKNOWN, AdaptiveSettings, AdaptiveState, Arrival, Curve, decide
+from gateway.routing.explore import BURST, LONGEST
+from tests.routing.loads import both, pool
+
+TREE, PLAIN = [(1, 240.0), (10, 171.7), (128, 21.6)], [(1, 205.0), (10, 176.5), (128, 80.5)]
+
+
+def explored(
+    speculative: Curve,
+    baseline: Curve,
+    requests: list[tuple[float, int, int, float]],
+    **settings: Any,
+) -> int:
+    """How many of these (seconds since the last, in-flight in both pools, ticket) are sent to explore."""
+    state, made, now, count = AdaptiveState(), AdaptiveSettings(**settings), 1000.0, 0
+    for since, fast, plain, ticket in requests:
+        now += since
+        load = both(pool(fast), pool(plain))
+        decision, state = decide(load, speculative, baseline, state, made, Arrival(now, ticket))
+        count += decision.mode == "exploring"
+    return count
+
+
+requests = st.lists(
+    st.tuples(st.floats(0, 100), st.integers(0, 130), st.integers(0, 130), st.floats(0, 0.999)), max_size=300
+)
+curves = st.sampled_from(
+    [
+        UNKNOWN,
+        exact_curve(TREE, 0.5, 900.0),
+        exact_curve(PLAIN, 0.5)._replace(known=(0.0,) * 44),
+        exact_curve(PLAIN, 1.0),
+    ]
+)
+
+
+@given(curves, curves, requests, st.booleans(), st.sampled_from([0.01, 0.1]))
+def test_never_more_than_the_budget(
+    speculative: Curve, baseline: Curve, asked: list[tuple[float, int, int, float]], shared: bool, share: float
+) -> None:
+    count = explored(speculative, baseline, asked, shared_hardware=shared, exploration=share)
+    assert count <= BURST + LONGEST + share * len(asked)
+
+
+def test_in_the_long_run_the_share_is_kept() -> None:
+    stale = exact_curve(TREE, 0.5, 0.0)
+    fresh = exact_curve(PLAIN, 0.5)
+    asked = [(0.1, 5, 0, 0.1)] * 20_000
+    count = explored(stale, fresh, asked, stale_seconds=1e9)
+    assert 0.005 * len(asked) <= count <= 0.01 * len(asked) + BURST + LONGEST
+
+
+def test_little_evidence_from_long_ago_does_not_keep_requests_away_for_good() -> None:
+    known = [1.0] * 44
+    known[0] = 1000.0
+    plain = exact_curve(PLAIN, 0.5)._replace(known=tuple(known))
+    assert explored(exact_curve(TREE, 0.5), plain, [(10.0, 2, 0, 0.1)] * 10) >= 4
+
+
+def test_none_where_the_evidence_is_fresh() -> None:
+    assert explored(exact_curve(TREE, 0.5), exact_curve(PLAIN, 0.5), [(10.0, 2, 2, 0.1)] * 500) == 0
+
+
+def test_none_above_half_of_the_capacity() -> None:
+    assert explored(UNKNOWN, UNKNOWN, [(10.0, 70, 70, 0.1)] * 500) == 0
+    assert explored(UNKNOWN, UNKNOWN, [(10.0, 4, 70, 0.1)] * 500) == 0
+
+
+def test_none_where_it_is_switched_off() -> None:
+    assert explored(UNKNOWN, UNKNOWN, [(10.0, 2, 0, 0.1)] * 500, exploration=0.0) == 0
+
+
+def test_the_other_pool_is_looked_at_soon_after_the_start() -> None:
+    assert explored(UNKNOWN, UNKNOWN, [(1.0, 1, 0, 0.9)] * 30) == BURST
