@@ -68,7 +68,7 @@ loadtest: venv ## a small sweep on two local engines: what routing gains here; A
 .PHONY: lock
 lock: venv ## the lock files from pyproject.toml, keeping what is locked; ARGS=--upgrade for the newest versions
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
-	$(COMPILE) $(ARGS) --extra dev --extra demo --extra bench --extra loadtest --extra otel pyproject.toml -o requirements.lock
+	$(COMPILE) $(ARGS) --extra dev --extra demo --extra bench --extra loadtest --extra otel --extra simulate pyproject.toml -o requirements.lock
 	# The image has the versions that the tests ran with, and can export traces.
 	$(COMPILE) --constraints requirements.lock --extra otel pyproject.toml -o requirements-image.lock
 	echo hatchling | $(COMPILE) --constraints requirements.lock - -o requirements-build.lock
