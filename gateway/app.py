@@ -41,6 +41,8 @@ from gateway.telemetry import (
 from gateway.ui import Live, add_ui
 
 _log = logging.getLogger("spillway")
+# uvicorn calls it an error when there was no time to close idle connections in.
+_ADMIN_SECONDS = 1.0
 
 
 class ListenError(Exception):
@@ -224,7 +226,7 @@ class Gateway:
         if not serving[0].done():
             public.force()
         for server in others:
-            server.stop(0.0)
+            server.stop(_ADMIN_SECONDS)
         await asyncio.gather(*serving, return_exceptions=True)
         hurried.cancel()
         _log.info("drained")

@@ -14,6 +14,7 @@ from tests.support.behaviours import answer, play
 from tests.support.config import config
 from tests.support.engine import FakeEngine
 from tests.support.exchange import Gate
+from tests.support.gateway import gateway
 from tests.support.raw import raw_client
 from tests.support.site import CHAT, Site, chat, fake_model, open_stream, site
 from tests.support.threads import EngineThread
@@ -136,3 +137,17 @@ async def test_new_requests_on_an_open_connection_are_sent_elsewhere(engine_thre
         gate.open()
         await held.aread()
         assert await here.gateway.wait_exit() == 0
+
+
+def test_a_quiet_end_is_not_an_error(engine_thread: EngineThread) -> None:
+    """With a port of its own for operators, too."""
+    admin = {"host": "127.0.0.1", "port": 0}
+    drain = {"delay_seconds": 0.0, "timeout_seconds": 5.0}
+    with (
+        engine_thread.engines(1) as engines,
+        gateway(config(fake_model([], engines), admin=admin, drain=drain)) as here,
+    ):
+        here.process.send_signal(signal.SIGTERM)
+        assert here.process.wait(10) == 0
+        assert [line for line in here.log if line.get("level") in ("error", "critical")] == []
+        assert any(line.get("message") == "drained" for line in here.log)
