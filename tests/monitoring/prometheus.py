@@ -80,7 +80,7 @@ class Prometheus:
                 found.setdefault(alert["labels"]["alertname"], []).append(alert["labels"])
         return found
 
-    def until(self, holds: Callable[[], object], describe: Callable[[], object], seconds: float = 80.0) -> None:
+    def until(self, holds: Callable[[], object], describe: Callable[[], object], seconds: float = 40.0) -> None:
         """Polls a condition. Raises AssertionError with the description after the deadline."""
         deadline = time.monotonic() + seconds
         while not holds():

@@ -77,10 +77,7 @@ class Scene:
         await old.aclose()
 
     def alone(self) -> list[Span]:
-        """When a gateway decided by itself, by its log, and until what was begun then has ended.
-
-        One that a busy machine leaves without time is forgotten by the others before it can know.
-        """
+        """When a gateway decided by itself, by its log, and until what was begun then has ended."""
         offset = time.monotonic() - time.time()
         spans = []
         for each in self.gateways:
@@ -88,7 +85,7 @@ class Scene:
             for line in [line for line in each.log if line.get("message", "").startswith("redis")]:
                 at = datetime.fromisoformat(line["time"]).timestamp() + offset
                 if line["level"] == "warning":
-                    since = since or at - EXPIRY - TIMEOUT
+                    since = since or at - TIMEOUT
                 elif since is not None:
                     spans.append((since, at + SETTLED))
                     since = None
