@@ -53,7 +53,7 @@ def running(
     """A gateway with two engines and Redis, and Prometheus with quick alerts."""
     with ExitStack() as stack:
         redis = stack.enter_context(redis_server())
-        policy = {"threshold": 2, "allow_pinning": True, "queue": {"size": 1, "timeout": 30}}
+        policy = {"threshold": 2, "allow_pinning": True, "queue": {"size": 1, "timeout": 60}}
         here = stack.enter_context(
             site(
                 engine_thread,
@@ -76,6 +76,7 @@ async def stage(running: tuple[Site, Prometheus, RedisServer]) -> AsyncIterator[
     """All is well at its begin: engines healthy, the speculative one faster."""
     here, server, redis = running
     async with here.client() as client:
+        client.timeout = httpx.Timeout(60)  # longer than an alert is waited for: who holds a gateway full stays
         made = Stage(here, server, redis, client)
         for engine in here.engines:
             engine.forget()
@@ -124,6 +125,8 @@ async def test_a_full_gateway(stage: Stage) -> None:
     async with asyncio.TaskGroup() as group:
         for _ in range(5):
             group.create_task(stage.ask(stream=False))
+        # Not before the queue is full: else the repeated request may be the one that waits in it, and none is refused.
+        await stage.site.gateway.eventually(lambda: stage.site.gateway.status()["models"][0]["queued"], 30)
         async with repeated(lambda: stage.ask(stream=False)):
             await fire(stage, "SpeculativeAlwaysFull", "RequestsStuck", "Queueing", "QueueRejecting")
         gate.open()

@@ -39,12 +39,17 @@ def filled_in(expr: str) -> str:
 
 
 class Traffic:
-    """Eight clients that ask again and again, so that both pools serve at several levels of concurrency."""
+    """Clients that ask again and again, few and many in turn: both pools serve at the same levels of concurrency.
+
+    Two of them ask both pools, one after the other, all the time; six are let in for two seconds of every four, and go
+    where the policy sends them.
+    """
 
     def __init__(self, here: Site) -> None:
         self._engines = here.engines
         self._url = here.gateway.base_url
         self._over = threading.Event()
+        self._many = asyncio.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()))
 
     def __enter__(self) -> "Traffic":
@@ -57,14 +62,26 @@ class Traffic:
 
     async def _run(self) -> None:
         async with httpx.AsyncClient(base_url=self._url, trust_env=False, timeout=20) as client:
-            await asyncio.gather(self._count(), *(self._client(client, number) for number in range(8)))
+            await asyncio.gather(
+                self._count(), self._alternate(), *(self._client(client, number) for number in range(8))
+            )
 
     async def _client(self, client: httpx.AsyncClient, number: int) -> None:
-        pools = POOLS if number < 2 else ()
+        pinned = number < 2
         while not self._over.is_set():
-            for headers in [{"x-spillway-pool": pool} for pool in pools] or [{}]:
+            if not pinned:
+                await self._many.wait()
+            for headers in [{"x-spillway-pool": pool} for pool in POOLS] if pinned else [{}]:
                 response = await client.post(CHAT, json=chat(stream=True), headers=headers)
                 assert response.status_code == 200, response.text
+
+    async def _alternate(self) -> None:
+        while not self._over.is_set():
+            self._many.set()
+            await asyncio.sleep(2)
+            self._many.clear()
+            await asyncio.sleep(2)
+        self._many.set()
 
     async def _count(self) -> None:
         """The engines' own counters grow as well."""
