@@ -17,7 +17,7 @@ from typing import Any
 from gateway.api.auth import Keys
 from gateway.api.control import Control, add_admin, admin_app, public_app
 from gateway.api.status import describe
-from gateway.config import ConfigError, ConfigWatcher, Listen, Loaded, Problem, Redis, ReloadResult
+from gateway.config import ConfigError, ConfigWatcher, Listen, Loaded, ModelConfig, Problem, Redis, ReloadResult
 from gateway.load.shared import SharedCounts, gateway_id
 from gateway.models import Models
 from gateway.pools import Pool
@@ -73,7 +73,7 @@ class Gateway:
         self._id = gateway_id()
         self._shared = self._share(config.redis) if config.redis else None
         self.models = Models(self._supervisor, clock, self._shared)
-        self.models.reconfigure(config.models)
+        self._serve(config.models)
         self.metrics.registry.register(
             LoadCollector(self.models.with_requests, lambda: self._writer.dropped, connections.progress)
         )
@@ -160,9 +160,14 @@ class Gateway:
         self._budget.reconfigure(config.retries)
         self._telemetry.access_log = self._writer if config.log.access else None
         logging.getLogger().setLevel(config.log.level.upper())
-        self.models.reconfigure(config.models)
+        self._serve(config.models)
         self._loaded = loaded
         self._warn()
+
+    def _serve(self, models: tuple[ModelConfig, ...]) -> None:
+        self.models.reconfigure(models)
+        for model in models:
+            self.metrics.expect(model.name, [role for role, pool in model.pools if pool is not None])
 
     def _status(self) -> dict[str, Any]:
         return describe(self.models, gateway=self._id, draining=self._draining)

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable
+from typing import Literal
 
 import httpx
 
@@ -20,14 +21,16 @@ _log = logging.getLogger(__name__)
 # SGLang's page has 90 KB.
 _LARGEST_PAGE = 8 * 1024 * 1024
 
+# Kinds of failure: a closed set, used as a metric label.
+LoadTrouble = Literal["unreachable", "timeout", "status", "unreadable", "internal"]
 # Told the pool and the kind of each failure.
-CountFailure = Callable[[Pool, str], None]
+CountFailure = Callable[[Pool, LoadTrouble], None]
 
 
 class _FailedError(Exception):
     """`kind` is the metric's label."""
 
-    def __init__(self, kind: str, trouble: Trouble) -> None:
+    def __init__(self, kind: LoadTrouble, trouble: Trouble) -> None:
         super().__init__(trouble.text)
         self.kind = kind
         self.trouble = trouble
@@ -156,7 +159,7 @@ class _LoadReader:
             raise _FailedError("unreadable", Trouble("size", f"{path} has {len(response.content)} bytes"))
         return response
 
-    def _failed(self, kind: str, trouble: Trouble) -> None:
+    def _failed(self, kind: LoadTrouble, trouble: Trouble) -> None:
         self._count_failure(self._pool, kind)
         self._load.error = trouble.text
         self._tell(trouble)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from gateway.api.errors import ApiError
 from gateway.models import Grant
@@ -18,6 +18,7 @@ from gateway.relay.sse import EventStream
 from gateway.relay.upstream import Upstream
 from gateway.relay.usage import read_tokens
 from gateway.relay.watchdog import Watchdog
+from gateway.telemetry import RetryReason
 
 # What an engine, or a proxy before it, answers when it can't serve now.
 _ELSEWHERE = frozenset((502, 503, 504))
@@ -28,11 +29,11 @@ _WITHOUT_BODY = frozenset((204, 304))
 class Failure(NamedTuple):
     """Nothing has gone to the client yet.
 
-    `kind` is a metric label: connect, reset, timeout, status. `error` is for the client if no other attempt follows;
+    `kind` is a metric label where the attempt is repeated. `error` is for the client if no other attempt follows;
     None where the engine's own answer can be delivered. A `final` one is not repeated.
     """
 
-    kind: str
+    kind: RetryReason | Literal["timeout"]
     error: ApiError | None
     blames_replica: bool = True
     final: bool = False

@@ -7,7 +7,7 @@ from gateway.routing.grid import NODES
 from gateway.routing.isotone import isotone
 from gateway.routing.placement import fail_over, pin, prefer
 from gateway.routing.threshold import SwitchSettings, SwitchState, arrive, limit, settle, spill, switch
-from gateway.routing.types import ROLES, Choice, ModelLoad, Placement, PoolLoad, Reason, Refusal, Role, other
+from gateway.routing.types import ROLES, Choice, Mode, ModelLoad, Placement, PoolLoad, Reason, Refusal, Role, other
 
 __all__ = [
     "NEVER",
@@ -20,6 +20,7 @@ __all__ = [
     "Choice",
     "Curve",
     "Decision",
+    "Mode",
     "ModelLoad",
     "Placement",
     "PoolLoad",

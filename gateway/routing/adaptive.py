@@ -13,7 +13,7 @@ from gateway.routing.grid import index
 from gateway.routing.placement import prefer
 from gateway.routing.threshold import SwitchSettings, SwitchState, arrive, spill, switch
 from gateway.routing.together import Together, choose
-from gateway.routing.types import Choice, ModelLoad, Placement, Reason, Refusal, Role, other
+from gateway.routing.types import Choice, Mode, ModelLoad, Placement, Reason, Refusal, Role, other
 
 # Requests that a curve has to rest on, and the spread at which it is no longer believed: observations a factor of two
 # from what was expected. It is believed again below the second figure.
@@ -68,12 +68,10 @@ class Decision(NamedTuple):
     """Where to, and why: by pool, the tokens per second `expected` for this request, and what it is `worth` there.
 
     Both are those of the next node of the curves.
-
-    `mode`: adaptive, exploring, no_evidence, stale, contradicting, or one_pool.
     """
 
     placement: Placement
-    mode: str
+    mode: Mode
     expected: tuple[float, float] = (0.0, 0.0)
     worth: tuple[float, float] = (0.0, 0.0)
 
@@ -147,7 +145,7 @@ def _compare(
     return (soon, late), (gained - fast + soon, instead - base + late)
 
 
-def _trust(speculative: Curve, baseline: Curve, settings: AdaptiveSettings, now: float, limit: float) -> str:
+def _trust(speculative: Curve, baseline: Curve, settings: AdaptiveSettings, now: float, limit: float) -> Mode:
     """Whether both curves are to be believed: "adaptive", or why not."""
     if speculative.requests < _ENOUGH or baseline.requests < _ENOUGH:
         return "no_evidence"

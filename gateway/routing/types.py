@@ -26,6 +26,10 @@ class Reason(StrEnum):
     EXPLORATION = "exploration"
 
 
+# How the policy `adaptive` came to a placement: a closed set, used as a metric label.
+Mode = Literal["adaptive", "exploring", "no_evidence", "stale", "contradicting", "one_pool"]
+
+
 class Refusal(Enum):
     """Why a request can't be placed now."""
 

@@ -2,6 +2,8 @@
 
 from gateway.telemetry.adaptive import AdaptiveCollector
 from gateway.telemetry.engine_load import EngineLoadCollector
+from gateway.telemetry.families import FAMILIES, Family
+from gateway.telemetry.families.requests import RetryReason
 from gateway.telemetry.log import LineWriter, configure_logging
 from gateway.telemetry.metrics import LoadCollector, Metrics
 from gateway.telemetry.record import CLIENT_GONE, Marks, Record, Telemetry, Tracing
@@ -10,14 +12,17 @@ from gateway.telemetry.tracing import MissingPackagesError, start_tracing
 
 __all__ = [
     "CLIENT_GONE",
+    "FAMILIES",
     "AdaptiveCollector",
     "EngineLoadCollector",
+    "Family",
     "LineWriter",
     "LoadCollector",
     "Marks",
     "Metrics",
     "MissingPackagesError",
     "Record",
+    "RetryReason",
     "SharedCountsCollector",
     "Telemetry",
     "Tracing",

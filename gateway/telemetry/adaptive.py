@@ -1,16 +1,26 @@
-"""What the policy `adaptive` decides, and by what; exposed only for models that have it."""
+"""What the policy `adaptive` has learned and decides; exposed only for models that have it."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from typing import get_args
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from gateway.models import Model, crossover
-from gateway.routing import ROLES
+from gateway.routing import NODES, ROLES, Curve, Mode
+from gateway.telemetry.families.labels import BANDS
+from gateway.telemetry.families.load import (
+    ADAPTIVE_CROSSOVER,
+    ADAPTIVE_DECISIONS,
+    ADAPTIVE_EXPECTED,
+    ADAPTIVE_OBSERVATIONS,
+    ADAPTIVE_RATE,
+)
 
-_MODES = ("adaptive", "exploring", "no_evidence", "stale", "contradicting", "one_pool")
+# Requests near a count from which on the curve is more than a guess there.
+_KNOWN = 0.5
 
 
 class AdaptiveCollector(Collector):
@@ -23,31 +33,14 @@ class AdaptiveCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """See prometheus_client."""
-        decisions = CounterMetricFamily(
-            "spillway_adaptive_decisions",
-            "Placements by how they were decided: adaptive, exploring, or by the threshold because of no_evidence, "
-            "stale or contradicting evidence, or one_pool.",
-            labels=("model", "mode"),
-        )
-        crossing = GaugeMetricFamily(
-            "spillway_adaptive_crossover",
-            "Requests on a speculative replica from which on the next is worth more elsewhere; +Inf: none known.",
-            labels=("model",),
-        )
-        expected = GaugeMetricFamily(
-            "spillway_adaptive_expected_tokens_per_second",
-            "What the latest request was expected to get in each pool.",
-            labels=("model", "pool"),
-        )
-        observed = CounterMetricFamily(
-            "spillway_adaptive_observations", "Requests that a pool's curve was learned from.", labels=("model", "pool")
-        )
+        decisions, observed = ADAPTIVE_DECISIONS.counter(), ADAPTIVE_OBSERVATIONS.counter()
+        crossing, expected, learned = ADAPTIVE_CROSSOVER.gauge(), ADAPTIVE_EXPECTED.gauge(), ADAPTIVE_RATE.gauge()
         for model in self._models():
             adapting, name = model.adapting, model.config.name
             if adapting is None:
                 continue
             now = time.monotonic()
-            for mode in _MODES:
+            for mode in get_args(Mode):
                 decisions.add_metric((name, mode), adapting.modes[mode])
             node = crossover(adapting, now)
             crossing.add_metric((name,), float("inf") if node is None else node)
@@ -56,4 +49,14 @@ class AdaptiveCollector(Collector):
             for role, curve, rate in zip(ROLES, curves, rates, strict=True):
                 observed.add_metric((name, role), curve.requests)
                 expected.add_metric((name, role), rate)
-        return iter((decisions, crossing, expected, observed))
+                for band, known in _known(curve):
+                    learned.add_metric((name, role, band), known)
+        return iter((decisions, crossing, expected, learned, observed))
+
+
+def _known(curve: Curve) -> Iterator[tuple[str, float]]:
+    """The rate at the most requests of each band, as far as the curve has been seen."""
+    seen = max((node for node, known in zip(NODES, curve.known, strict=True) if known >= _KNOWN), default=0)
+    for power, band in enumerate(BANDS[:-1]):
+        if seen > (1 << power) // 2:
+            yield band, curve.rate(1 << power)

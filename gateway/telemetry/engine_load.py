@@ -4,13 +4,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from gateway.models import Model
+from gateway.telemetry.families.load import ENGINE_LOAD_AGE, ENGINE_LOAD_ERRORS, OUTSIDE_INFLIGHT
 from gateway.telemetry.tables import CounterTable
-
-_WHERE = ("model", "pool")
 
 
 class EngineLoadCollector(Collector):
@@ -19,26 +18,12 @@ class EngineLoadCollector(Collector):
     def __init__(self, models: Callable[[], Iterable[Model]], registry: CollectorRegistry) -> None:
         """Register them; `models` is asked at each scrape."""
         self._models = models
-        self.errors = CounterTable(
-            "spillway_engine_load_errors",
-            "Readings of an engine's own load that failed, by kind.",
-            (*_WHERE, "kind"),
-            registry=registry,
-        )
+        self.errors = CounterTable(*ENGINE_LOAD_ERRORS.described, registry=registry)
         registry.register(self)
 
     def collect(self) -> Iterator[Metric]:
         """See prometheus_client."""
-        outside = GaugeMetricFamily(
-            "spillway_outside_inflight",
-            "Requests that the engines of the ready replicas hold beside the gateway's.",
-            labels=_WHERE,
-        )
-        age = GaugeMetricFamily(
-            "spillway_engine_load_age_seconds",
-            "Since the ready replica that was read least recently was asked for its load.",
-            labels=_WHERE,
-        )
+        outside, age = OUTSIDE_INFLIGHT.gauge(), ENGINE_LOAD_AGE.gauge()
         for model in self._models():
             for role, pool in model.pools.items():
                 if pool.config is None or not pool.config.engine_load.enabled:

@@ -2,9 +2,10 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from typing import get_args
 
 from prometheus_client import CollectorRegistry, Gauge
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import Metric
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
@@ -12,13 +13,34 @@ from prometheus_client.registry import Collector
 from gateway import __version__
 from gateway.models import Model
 from gateway.pools import Replica
+from gateway.telemetry.families.labels import NONE
+from gateway.telemetry.families.load import (
+    DISCOVERY_AGE,
+    DISCOVERY_ERRORS,
+    INFLIGHT,
+    POOL_LIMIT,
+    QUEUE_DEPTH,
+    READY_REPLICAS,
+    REPLICA_INFLIGHT,
+    REPLICA_READS,
+    SWITCH_HIGH,
+)
+from gateway.telemetry.families.process import BUILD, CONFIG_VALID, LINES_DROPPED, OVERHEAD, RELOADS
+from gateway.telemetry.families.requests import (
+    BROKEN,
+    CANCELLED,
+    DECISIONS,
+    DURATION,
+    INTER_TOKEN,
+    PHASES,
+    REQUESTS,
+    RETRIES,
+    TOKENS,
+    TTFT,
+    RetryReason,
+)
 from gateway.telemetry.streams import StreamTable
 from gateway.telemetry.tables import CounterTable, HistogramTable
-
-_TTFT = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1, 1.5, 2.5, 5, 10, 20, 40, 80, 120)
-_INTER_TOKEN = (0.001, 0.0025, 0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1, 2)
-_DURATION = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 320, 640)
-_OVERHEAD = (0.00005, 0.0001, 0.0002, 0.0003, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.1, 0.5)
 
 
 class Metrics:
@@ -32,97 +54,35 @@ class Metrics:
         registry.register(_Settling(lambda: self.before_collect()))
         ProcessCollector(registry=registry)
         PlatformCollector(registry=registry)
-        where = ("model", "pool")
-        self.requests = CounterTable(
-            "spillway_requests",
-            "Requests ended, by status code (499: the client went away before there was one) and by how they ended, as "
-            "the access log says it.",
-            (*where, "code", "ended"),
-            registry=registry,
-        )
-        self.decisions = CounterTable(
-            "spillway_route_decisions",
-            "Placements, by pool and reason; a retried request is placed again.",
-            (*where, "reason"),
-            registry=registry,
-        )
-        self.ttft = HistogramTable(
-            "spillway_ttft_seconds",
-            "From the request's arrival to the first byte of the engine's body, queueing and retries included.",
-            where,
-            _TTFT,
-            registry=registry,
-        )
-        self.inter_token = HistogramTable(
-            "spillway_inter_token_seconds",
-            "Mean time between tokens of one stream: first to last byte over tokens less one.",
-            where,
-            _INTER_TOKEN,
-            registry=registry,
-        )
-        self.duration = HistogramTable(
-            "spillway_request_duration_seconds",
-            "From the request's arrival to its end.",
-            where,
-            _DURATION,
-            registry=registry,
-        )
-        self.tokens = CounterTable(
-            "spillway_tokens",
-            "Tokens by kind: prompt, completion as the engine counted them; completion_estimated, one for each event, "
-            "of streams that ended before the engine could say.",
-            (*where, "kind"),
-            registry=registry,
-        )
-        self.retries = CounterTable(
-            "spillway_retries",
-            "Attempts repeated before the first byte, by the pool that failed and why.",
-            (*where, "reason"),
-            registry=registry,
-        )
-        self.cancelled = CounterTable(
-            "spillway_cancelled",
-            "Requests whose client went away, by phase: body, queued, before_first_byte, streaming.",
-            ("phase",),
-            registry=registry,
-        )
-        self.broken = CounterTable(
-            "spillway_broken_responses",
-            "Responses that an engine broke off after the first byte.",
-            where,
-            registry=registry,
-        )
-        self.overhead = HistogramTable(
-            "spillway_relay_overhead_seconds",
-            "The gateway's own share before the engine has the request: body read to request sent, less queueing, "
-            "connecting and failed attempts.",
-            where,
-            _OVERHEAD,
-            registry=registry,
-        )
-        self.discovery_errors = CounterTable(
-            "spillway_discovery_errors",
-            "Failed requests to the Kubernetes API server, by kind; what is known keeps serving.",
-            (*where, "kind"),
-            registry=registry,
-        )
-        self.reloads = CounterTable(
-            "spillway_config_reloads",
-            "Configuration files taken over (applied) or not (refused).",
-            ("result",),
-            registry=registry,
-        )
+        self.requests = CounterTable(*REQUESTS.described, registry=registry)
+        self.decisions = CounterTable(*DECISIONS.described, registry=registry)
+        self.ttft = HistogramTable(*TTFT.described, TTFT.bounds, registry=registry)
+        self.inter_token = HistogramTable(*INTER_TOKEN.described, INTER_TOKEN.bounds, registry=registry)
+        self.duration = HistogramTable(*DURATION.described, DURATION.bounds, registry=registry)
+        self.tokens = CounterTable(*TOKENS.described, registry=registry)
+        self.retries = CounterTable(*RETRIES.described, registry=registry)
+        self.cancelled = CounterTable(*CANCELLED.described, registry=registry)
+        self.broken = CounterTable(*BROKEN.described, registry=registry)
+        self.overhead = HistogramTable(*OVERHEAD.described, OVERHEAD.bounds, registry=registry)
+        self.discovery_errors = CounterTable(*DISCOVERY_ERRORS.described, registry=registry)
+        self.reloads = CounterTable(*RELOADS.described, registry=registry)
         for result in ("applied", "refused"):
             self.reloads.add((result,), 0)
-        self.config_valid = Gauge(
-            "spillway_config_last_reload_successful",
-            "1 while the file on disk is the one being served, 0 after a refused one.",
-            registry=registry,
-        )
+        self.config_valid = Gauge(*CONFIG_VALID.described, registry=registry)
         self.config_valid.set(1)
         self.streams = StreamTable(registry)
-        build = Gauge("spillway_build_info", "Always 1; the version is a label.", ("version",), registry=registry)
+        build = Gauge(*BUILD.described, registry=registry)
         build.labels(__version__).set(1)
+        for phase in PHASES:
+            self.cancelled.add((phase,), 0)
+
+    def expect(self, model: str, pools: Iterable[str]) -> None:
+        """Show as 0 what alerts are on before it happens: a series that begins above 0 has not risen."""
+        self.requests.add((model, NONE, "429", "refused"), 0)
+        for pool in pools:
+            self.broken.add((model, pool), 0)
+            for reason in get_args(RetryReason):
+                self.retries.add((model, pool, reason), 0)
 
 
 class _Settling(Collector):
@@ -152,29 +112,9 @@ class LoadCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """See prometheus_client."""
-        where = ("model", "pool")
-        inflight = GaugeMetricFamily("spillway_inflight", "Requests admitted and not yet ended.", labels=where)
-        limit = GaugeMetricFamily(
-            "spillway_pool_limit",
-            "In-flight requests at which new ones stop going to the pool by choice.",
-            labels=where,
-        )
-        ready = GaugeMetricFamily("spillway_ready_replicas", "Replicas that take new requests.", labels=where)
-        replica_inflight = GaugeMetricFamily(
-            "spillway_replica_inflight", "In-flight requests of one replica.", labels=(*where, "replica")
-        )
-        replica_reads = CounterMetricFamily(
-            "spillway_replica_reads", "How often bytes came from one replica.", labels=(*where, "replica")
-        )
-        age = GaugeMetricFamily(
-            "spillway_discovery_age_seconds",
-            "Since the API server last confirmed the pool's replicas, by a list, a change or a bookmark.",
-            labels=where,
-        )
-        depth = GaugeMetricFamily("spillway_queue_depth", "Requests waiting for room.", labels=("model",))
-        high = GaugeMetricFamily(
-            "spillway_switch_high", "Mode switch only: 1 while new requests go to the baseline pool.", labels=("model",)
-        )
+        inflight, limit, ready = INFLIGHT.gauge(), POOL_LIMIT.gauge(), READY_REPLICAS.gauge()
+        replica_inflight, replica_reads = REPLICA_INFLIGHT.gauge(), REPLICA_READS.counter()
+        age, depth, high = DISCOVERY_AGE.gauge(), QUEUE_DEPTH.gauge(), SWITCH_HIGH.gauge()
         for model in self._models():
             name = model.config.name
             depth.add_metric((name,), len(model.queue))
@@ -192,9 +132,6 @@ class LoadCollector(Collector):
                 for replica in pool.replicas.values():
                     replica_inflight.add_metric((*labels, replica.label), replica.inflight)
                     replica_reads.add_metric((*labels, replica.label), self._reads(replica))
-        dropped = CounterMetricFamily(
-            "spillway_log_lines_dropped",
-            "Access log lines lost because standard output was not read.",
-            value=self._lines_dropped(),
-        )
+        dropped = LINES_DROPPED.counter()
+        dropped.add_metric((), self._lines_dropped())
         return iter((inflight, limit, ready, replica_inflight, replica_reads, age, depth, high, dropped))

@@ -7,10 +7,11 @@ from typing import Any, Protocol
 import msgspec
 
 from gateway.models import Stay
+from gateway.telemetry.families.labels import NONE
+from gateway.telemetry.families.requests import Ended, TokenKind
 from gateway.telemetry.log import LineWriter, timestamp
 from gateway.telemetry.metrics import Metrics
 
-NONE = "none"
 CLIENT_GONE = 499
 _RECENT = 100
 _RECORDS_AT_ONCE, _SETTLE_SECONDS = 32, 0.1
@@ -28,8 +29,8 @@ class Marks(msgspec.Struct):
 class Record(msgspec.Struct):
     """Times are monotonic seconds.
 
-    `ended`: how it ended (finished, refused, failed, broken, cut_off, cancelled_<phase>). `concurrency`: the replica's
-    requests when this one was placed there, itself included. `span`: OpenTelemetry's, if the request is traced.
+    `concurrency`: the replica's requests when this one was placed there, itself included.
+    `span`: OpenTelemetry's, if the request is traced.
     `stay`: whom to tell what it came to, where the policy learns.
     """
 
@@ -49,7 +50,7 @@ class Record(msgspec.Struct):
     completion_tokens: int | None = None
     events: int = 0
     retries: int = 0
-    ended: str = "finished"
+    ended: Ended = "finished"
     error: str = ""
     done: float = 0.0
     span: Any = None
@@ -162,7 +163,8 @@ class Telemetry:
             self._exemplify(record, where)
         if record.prompt_tokens:
             metrics.tokens.add((*where, "prompt"), record.prompt_tokens)
-        tokens, kind = record.completion_tokens, "completion"
+        tokens = record.completion_tokens
+        kind: TokenKind = "completion"
         if tokens is None:
             tokens, kind = record.events, "completion_estimated"
         if tokens:

@@ -3,13 +3,19 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from gateway.models import Model
+from gateway.telemetry.families.load import (
+    GATEWAYS,
+    LOCAL_DECISIONS,
+    REDIS_FAILURES,
+    REDIS_UP,
+    REDIS_WAIT,
+    SHARED_INFLIGHT,
+)
 from gateway.telemetry.tables import HistogramTable
-
-_WAIT = (0.0001, 0.0002, 0.0003, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25)
 
 
 class SharedCountsCollector(Collector):
@@ -19,13 +25,7 @@ class SharedCountsCollector(Collector):
         """`models` is asked at each scrape."""
         self.failures: Mapping[tuple[str, str], int] = {}
         self._models = models
-        self._waits = HistogramTable(
-            "spillway_redis_wait_seconds",
-            "What a request waited for Redis to decide, answered or given up.",
-            ("model",),
-            _WAIT,
-            registry=registry,
-        )
+        self._waits = HistogramTable(*REDIS_WAIT.described, REDIS_WAIT.bounds, registry=registry)
         registry.register(self)
 
     def waited(self, model: str, seconds: float) -> None:
@@ -34,20 +34,8 @@ class SharedCountsCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """See prometheus_client."""
-        up = GaugeMetricFamily(
-            "spillway_redis_up", "1 while Redis decides, 0 while the gateway does with its share.", labels=("model",)
-        )
-        gateways = GaugeMetricFamily(
-            "spillway_gateways", "Gateways that share the model's counts, as last told.", labels=("model",)
-        )
-        shared = GaugeMetricFamily(
-            "spillway_shared_inflight",
-            "Requests in flight over all gateways, as of the last heartbeat; the same from each.",
-            labels=("model", "pool"),
-        )
-        alone = CounterMetricFamily(
-            "spillway_local_decisions", "Decisions that the gateway took because Redis did not.", labels=("model",)
-        )
+        up, gateways, shared = REDIS_UP.gauge(), GATEWAYS.gauge(), SHARED_INFLIGHT.gauge()
+        alone, failures = LOCAL_DECISIONS.counter(), REDIS_FAILURES.counter()
         for model in self._models():
             sharing, name = model.sharing, (model.config.name,)
             if sharing is None:
@@ -58,11 +46,6 @@ class SharedCountsCollector(Collector):
             for role, pool in model.pools.items():
                 if pool.config is not None and sharing.link.decides:
                     shared.add_metric((*name, role), pool.inflight + pool.elsewhere)
-        failures = CounterMetricFamily(
-            "spillway_redis_failures",
-            "Times that Redis failed the gateway, by kind: timeout, connection, error.",
-            labels=("model", "kind"),
-        )
         for labels, count in self.failures.items():
             failures.add_metric(labels, count)
         return iter((up, gateways, shared, alone, failures))

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import Metric
 from prometheus_client.registry import Collector, CollectorRegistry
 
-# Each band ends at a power of two, so that finding it is one call.
-_BANDS = ("1", "2", "3-4", "5-8", "9-16", "17-32", "33-64", "65-128", "129+")
-_LAST = len(_BANDS) - 1
-_LABELS = ("model", "pool", "concurrency")
+from gateway.telemetry.families.labels import BANDS
+from gateway.telemetry.families.requests import CONCURRENCY_UPPER, STREAM_EVENTS, STREAM_SECONDS, STREAM_TOKENS
+
+_LAST = len(BANDS) - 1
 
 
 class _Cell:
@@ -29,7 +29,7 @@ class StreamTable(Collector):
 
     def add(self, model: str, pool: str, concurrency: int, tokens: int, seconds: float, events: int) -> None:
         """Count a stream: the tokens and events after the first, and the time they took."""
-        key = (model, pool, _BANDS[min((concurrency - 1).bit_length(), _LAST)])
+        key = (model, pool, BANDS[min((concurrency - 1).bit_length(), _LAST)])
         cell = self._cells.get(key)
         if cell is None:
             cell = self._cells[key] = _Cell()
@@ -45,24 +45,12 @@ class StreamTable(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """See prometheus_client."""
-        tokens = CounterMetricFamily(
-            "spillway_stream_tokens",
-            "Tokens after the first of finished streams, by the requests that the replica held when they were placed.",
-            labels=_LABELS,
-        )
-        seconds = CounterMetricFamily(
-            "spillway_stream_seconds", "From the first to the last byte of the same streams.", labels=_LABELS
-        )
-        events = CounterMetricFamily(
-            "spillway_stream_events", "Events after the first of the same streams.", labels=_LABELS
-        )
+        tokens, seconds, events = STREAM_TOKENS.counter(), STREAM_SECONDS.counter(), STREAM_EVENTS.counter()
         for labels, cell in self._cells.items():
             tokens.add_metric(labels, cell.tokens)
             seconds.add_metric(labels, cell.seconds)
             events.add_metric(labels, cell.events)
-        upper = GaugeMetricFamily(
-            "spillway_concurrency_upper", "The most requests of each band of concurrency.", labels=("concurrency",)
-        )
-        for band, name in enumerate(_BANDS[:_LAST]):
+        upper = CONCURRENCY_UPPER.gauge()
+        for band, name in enumerate(BANDS[:_LAST]):
             upper.add_metric((name,), 1 << band)
         return iter((tokens, seconds, events, upper))

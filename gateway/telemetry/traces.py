@@ -18,7 +18,8 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode, set_span_in_
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from gateway import __version__
-from gateway.telemetry.record import NONE, Record
+from gateway.telemetry.families.labels import NONE
+from gateway.telemetry.record import Record
 
 _OPERATIONS = {
     "/v1/chat/completions": "chat",
