@@ -7,9 +7,12 @@ import os
 from argparse import ArgumentParser
 from typing import Any
 
+import gevent
 from locust import events
 from locust.env import Environment
+from locust.stats import CSV_STATS_INTERVAL_SEC
 
+from loadtest.ending import Ending
 from loadtest.prompts import DEFAULT_MIX
 from loadtest.shapes import CURVES, Arrivals, Curve
 from loadtest.users import ArrivalUser, CancellingUser, ChatUser, ConversationUser, LongPromptUser, ToolUser
@@ -29,6 +32,10 @@ def add_options(parser: ArgumentParser) -> None:
     group.add_argument("--long-tokens", type=int, default=4000, help="median length of long prompts")
     group.add_argument("--mix", default=str(DEFAULT_MIX), help="of prompts")
     group.add_argument("--request-timeout", type=float, default=600.0, help="seconds")
+    group.add_argument("--think", type=float, default=1.0, help="scale of the pauses between a user's tasks: 0 is none")
+    group.add_argument(
+        "--tasks", type=int, default=0, help="a user leaves after so many (0: never), and the run ends with the last"
+    )
     group.add_argument("--shape", choices=["", *CURVES, POISSON], default="", help="how the load goes over time")
     group.add_argument("--peak", type=int, default=20, help="users at the highest point of a shape")
     group.add_argument("--duration", type=float, default=300.0, help="seconds that a shape lasts")
@@ -50,5 +57,21 @@ def choose_shape(environment: Environment, **_: Any) -> None:
         environment.shape_class.runner = environment.runner
 
 
+def end_with_the_last_user(environment: Environment, **_: Any) -> None:
+    """Lets `--tasks` end the run."""
+    options: Any = environment.parsed_options
+    if options.tasks:
+        Ending(environment)
+
+
+def complete_the_csv(environment: Environment, **_: Any) -> None:
+    """Waits at the end until locust has written its CSV files once more: by itself it leaves out the last second."""
+    options: Any = environment.parsed_options
+    if options.csv_prefix:
+        environment.events.quit.add_listener(lambda **_: gevent.sleep(CSV_STATS_INTERVAL_SEC + 0.2))
+
+
 events.init_command_line_parser.add_listener(add_options)
 events.init.add_listener(choose_shape)
+events.init.add_listener(end_with_the_last_user)
+events.init.add_listener(complete_the_csv)

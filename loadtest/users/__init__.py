@@ -4,7 +4,7 @@ Importing this imports locust, which patches sockets, SSL and threads for the wh
 """
 
 from loadtest.users.arrivals import ArrivalUser
-from loadtest.users.base import StreamingUser
+from loadtest.users.base import StreamingUser, user_left
 from loadtest.users.kinds import CancellingUser, ChatUser, ConversationUser, LongPromptUser, ToolUser
 
 __all__ = [
@@ -15,4 +15,5 @@ __all__ = [
     "LongPromptUser",
     "StreamingUser",
     "ToolUser",
+    "user_left",
 ]

@@ -6,9 +6,11 @@ was late: how late is reported as a row of its own.
 """
 
 import time
+from typing import NoReturn
 
 import gevent
-from locust import constant, task
+from gevent.pool import Group
+from locust import task
 from locust.env import Environment
 
 from loadtest.client import Ask, BlockingClient
@@ -18,8 +20,6 @@ from loadtest.users.base import StreamingUser, report, user_message
 class ArrivalUser(StreamingUser):
     """Arrivals at the share of `--rate` that falls to one of `--arrival-users`: together they are Poisson too."""
 
-    wait_time = constant(0)
-
     def __init__(self, environment: Environment) -> None:
         super().__init__(environment)
         options = environment.parsed_options
@@ -27,13 +27,25 @@ class ArrivalUser(StreamingUser):
         self._rate: float = options.rate / options.arrival_users
         self._spare: list[BlockingClient] = []
         self._due = time.perf_counter()
+        self._going = Group()
 
     @task
     def arrive(self) -> None:
         """Waits for the next arrival, and leaves it to a greenlet of its own."""
         self._due += self.rng.expovariate(self._rate)
         gevent.sleep(max(0.0, self._due - time.perf_counter()))
-        gevent.spawn(self._one, self._due)
+        self._going.spawn(self._one, self._due)
+
+    def leave(self) -> NoReturn:
+        """Once all answers are there."""
+        self._going.join()
+        super().leave()
+
+    def on_stop(self) -> None:
+        """Answers that are still to come have `--stop-timeout` to do so."""
+        self._going.join(self.environment.stop_timeout or 0)
+        for client in (self.client, *self._spare):
+            client.close()
 
     def _one(self, due: float) -> None:
         late = time.perf_counter() - due

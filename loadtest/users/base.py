@@ -2,15 +2,19 @@
 
 import random
 from functools import cache
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import httpx
 from locust import User
 from locust.env import Environment
+from locust.event import EventHook
+from locust.exception import StopUser
 
 from loadtest.client import Ask, BlockingClient, Sample, Target, parse_target
 from loadtest.prompts import Mix, parse_mix
 
+# Fired by a user that has done all its `--tasks`.
+user_left = EventHook()
 _seeds = random.Random()
 
 
@@ -26,10 +30,14 @@ def _first_model(target_url: str, authorization: str) -> str:
 
 
 class StreamingUser(User):
-    """A user with a connection of its own. Subclasses have tasks; what they need is on the command line."""
+    """A user with a connection of its own. Subclasses have tasks; what they need is on the command line.
+
+    `pause`: seconds between tasks, at random from the first to the second, before `--think` scales them.
+    """
 
     abstract = True
     host = "http://localhost:8080"
+    pause = (0.0, 0.0)
 
     def __init__(self, environment: Environment) -> None:
         super().__init__(environment)
@@ -41,10 +49,25 @@ class StreamingUser(User):
         self.mix: Mix = parse_mix(options.mix)
         self.max_tokens: int = options.max_tokens
         self.long_tokens: int = options.long_tokens
+        self._think: float = options.think
+        self._tasks: int = options.tasks
+        self._ended = 0
         self.target: Target = parse_target(self.host or "", headers)
         self.model: str = options.model or _first_model(self.target.url, headers.get("authorization", ""))
         self.prompts = self.mix.draw(str(self.rng.random()))
         self.client = BlockingClient(self.target, timeout=options.request_timeout)
+
+    def wait_time(self) -> float:
+        """Locust calls it after each task, for the seconds to wait. Raises StopUser after the last of `--tasks`."""
+        self._ended += 1
+        if self._ended == self._tasks:
+            self.leave()
+        return self._think * self.rng.uniform(*self.pause)
+
+    def leave(self) -> NoReturn:
+        """Says so, and raises StopUser."""
+        user_left.fire()
+        raise StopUser
 
     def on_stop(self) -> None:
         """Locust calls it when the user leaves."""

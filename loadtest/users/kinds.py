@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from locust import between, task
+from locust import task
 
 from loadtest.client import Ask
 from loadtest.prompts import long_prompt
@@ -41,7 +41,7 @@ class ChatUser(StreamingUser):
     """Single questions from the mix, with a pause to read each answer."""
 
     weight = 6
-    wait_time = between(1, 5)
+    pause = (1, 5)
 
     @task
     def chat(self) -> None:
@@ -53,7 +53,7 @@ class LongPromptUser(StreamingUser):
     """Tasks about a whole project: prompts of log-normal length around `--long-tokens`, a tenth above twice that."""
 
     weight = 1
-    wait_time = between(5, 15)
+    pause = (5, 15)
 
     @task
     def long_prompt(self) -> None:
@@ -67,7 +67,7 @@ class ConversationUser(StreamingUser):
     """Conversations of up to six turns: each request has the whole conversation so far as its prefix."""
 
     weight = 2
-    wait_time = between(1, 5)
+    pause = (1, 5)
 
     def on_start(self) -> None:
         """Begins with none."""
@@ -89,7 +89,7 @@ class ToolUser(StreamingUser):
     """An agent's step: a request with tools, then one with a tool's result."""
 
     weight = 1
-    wait_time = between(0.5, 2)
+    pause = (0.5, 2)
 
     @task
     def step(self) -> None:
@@ -109,7 +109,7 @@ class CancellingUser(StreamingUser):
     """Clients that leave: before the first token, or after a few. That is no failure."""
 
     weight = 1
-    wait_time = between(1, 5)
+    pause = (1, 5)
 
     @task
     def cancel(self) -> None:
