@@ -32,11 +32,15 @@ class Watchdog:
         return ((exchange.lease, exchange.events) for exchange in self._running)
 
     async def run(self) -> None:
-        """Look at every exchange, once a second, until cancelled."""
+        """Look once a second, until cancelled."""
         while True:
             await asyncio.sleep(_PERIOD)
-            for exchange in list(self._running):
-                self._check(exchange)
+            self.look()
+
+    def look(self) -> None:
+        """Look at every exchange, a second after the last time."""
+        for exchange in list(self._running):
+            self._check(exchange)
 
     def _check(self, exchange: Exchange) -> None:
         limits = self.limits

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from gateway.load import Lease
@@ -19,13 +20,13 @@ class Count:
 class Passing:
     """The request has been sent; what the engine answers goes to the exchange."""
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self.wire = Wire()
         self.downstream = Downstream()
         self.client = self.downstream.client()
         self.load = Count()
         self.lease = Lease(self.load, Count(), lambda: None)
-        self.exchange = Exchange(self.wire.connection, self.client, self.lease, time.monotonic)
+        self.exchange = Exchange(self.wire.connection, self.client, self.lease, now)
         self.wire.connection.send(b"GET / HTTP/1.1\r\n\r\n", b"", self.exchange)
         self.delivering: asyncio.Task[bool] | None = None
 
