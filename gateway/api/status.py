@@ -41,7 +41,7 @@ def _model(model: Model) -> dict[str, Any]:
         "policy": policy,
         "queued": len(model.queue),
         **_sharing(model),
-        **({} if model.adapting is None else {"adaptive": explain(model.adapting, time.monotonic())}),
+        **({} if model.adapting is None else {"adaptive": explain(model.adapting, model.evidence, time.monotonic())}),
         "pools": {
             role: {
                 "inflight": pool.inflight + pool.elsewhere,

@@ -42,23 +42,26 @@ class Level:
         """Standard deviation of observations about what was expected, jumps included."""
         return sqrt(self.scatter)
 
-    def observe(self, at: float, log_ratio: float) -> None:
-        """A request ran at exp(`log_ratio`) times the curve's speed."""
+    def observe(self, at: float, log_ratio: float, requests: float = 1.0) -> None:
+        """A request ran at exp(`log_ratio`) times the curve's speed, or so many together in the mean."""
         if self._at is not None:
             passed = max(at - self._at, 0.0)
             unseen = max(passed - _SEEN_SECONDS, 0.0)
             self.variance = min(self.variance + _DRIFT * (passed - unseen) + _UNSEEN * unseen, _WIDEST)
+            at = max(at, self._at)
         self._at = at
         residual = min(max(log_ratio - self.value, -_CUT), _CUT)
-        deviation = residual / sqrt(self.variance + self.noise)
+        # Many together are as far off as the curve is at their count, however little the noise of their mean.
+        noise = max(self.noise / requests, _LEAST)
+        deviation = residual / sqrt(self.variance + noise)
         self.scatter += _MEMORY * (residual * residual - self.scatter)
         side = (deviation > _AGAIN) - (deviation < -_AGAIN)
         if abs(deviation) > _JUMP or (side and side == self._side):
             self.variance += residual * residual
-        else:
-            self.noise = max(self.noise + _MEMORY * (residual * residual - self.noise), _LEAST)
+        elif requests == 1.0:
+            self.noise = noise = max(self.noise + _MEMORY * (residual * residual - self.noise), _LEAST)
         self._side = side
-        gain = self.variance / (self.variance + self.noise)
+        gain = self.variance / (self.variance + noise)
         self.value += gain * residual
         self.factor = exp(self.value)
         self.variance *= 1.0 - gain

@@ -8,6 +8,8 @@ from typing import Any
 from gateway.learning.fit import fit
 from gateway.learning.level import Level
 from gateway.learning.observation import Observation
+from gateway.learning.own import Own
+from gateway.learning.report import PoolReport
 from gateway.learning.sketch import Point, Sketch
 from gateway.learning.ttft import FirstToken
 from gateway.routing import NEVER, NODES, UNKNOWN, Curve, gains
@@ -19,11 +21,16 @@ _COMPARABLE, _PRIOR = 4.0, 2.0
 # On shared hardware, an answer is the whole load's where no more than this part of it was in the other pool.
 _WHOLE = 0.25
 _OUTPUT_MEMORY = 0.05
+# Less of a request than this is what rounding leaves of none.
+_NONE = 0.01
 _NEIGHBOURS = 1.3
 
 
 class PoolLearning:
-    """What is known of one pool's speed. `curve` is the last fit; `refresh` makes it anew."""
+    """What is known of one pool's speed. `curve` is the last fit; `refresh` makes it anew.
+
+    `own`: where what is observed is kept apart from what others have told.
+    """
 
     def __init__(self, half_life: float, weight: float, *, shared: bool) -> None:
         """See LearningSettings."""
@@ -35,13 +42,17 @@ class PoolLearning:
         self.level = Level()
         self._paces: list[float] = []
         self._guest_paces: list[float] = []
-        self._requests = self._output = 0.0
+        self._requests = self._output = self._told = 0.0
+        self.own: Own | None = None
         self._newest = NEVER
         self._stale = False
         self.curve: Curve = UNKNOWN
 
     def observe(self, seen: Observation) -> None:
         """Take in a request that has ended."""
+        own = self.own
+        if own is not None:
+            own.observe(seen)
         if seen.ttft is not None:
             self._first.add(seen.at, seen.waiting, seen.ttft)
         if seen.finished and seen.tokens:
@@ -56,13 +67,56 @@ class PoolLearning:
             return
         beside = seen.beside if self._shared else 0.0
         count = max(seen.inflight, 1.0) + beside
-        if beside > _WHOLE * count:
+        guest = beside > _WHOLE * count
+        if guest:
             self._learn(self._guests, self._guest_paces, seen.at, count, tokens, seconds)
         else:
             self._learn(self._shape, self._paces, seen.at, count, tokens, seconds)
             self._requests += 1.0
         self._newest = max(self._newest, seen.at)
         self._stale = True
+        if own is not None:
+            own.learn(seen.at, count, tokens / self.level.factor, seconds, guest=guest)
+
+    def take(self, told: PoolReport, before: PoolReport, share: float, at: float) -> None:
+        """Take in what another gateway has seen between two reports, of which the last was made at `at`.
+
+        `share`: what is left of its weight since. What it told of its own level is now's, for all that it has seen.
+        """
+        for sketch, paces, now, then in (
+            (self._shape, self._paces, told.shape, before.shape),
+            (self._guests, self._guest_paces, told.guests, before.guests),
+        ):
+            for _, requests, tokens, seconds, moment in now.since(then):
+                weight = share * requests
+                if weight > _NONE and tokens and seconds:
+                    each = told.level * tokens / requests, seconds / requests
+                    self._learn(sketch, paces, at, moment / seconds, *each, requests=weight)
+                    self._stale = True
+        first = told.first.since(before.first)
+        if share * first[0] > _NONE:
+            self._first.merge([share * total for total in first])
+        ended = told.ended - before.ended
+        if ended >= 1.0:
+            memory = 1.0 - (1.0 - _OUTPUT_MEMORY) ** (share * ended) if self._output else 1.0
+            self._output += memory * ((told.tokens - before.tokens) / ended - self._output)
+        self._requests += told.seen - before.seen
+        self._told += told.seen - before.seen
+        if told.idle is not None:
+            self._newest = max(self._newest, at - told.idle)
+        if not self._paces:
+            # The next to tell is compared with this.
+            self.refresh()
+
+    @property
+    def told(self) -> float:
+        """Of all requests that were learned from, those that others have told of."""
+        return self._told
+
+    @property
+    def observed(self) -> float:
+        """The others."""
+        return self._requests - self._told
 
     def refresh(self) -> None:
         """Make the curve of what has come in."""
@@ -102,11 +156,19 @@ class PoolLearning:
         self._stale = True
 
     def _learn(
-        self, sketch: Sketch, paces: Sequence[float], at: float, count: float, tokens: float, seconds: float
+        self,
+        sketch: Sketch,
+        paces: Sequence[float],
+        at: float,
+        count: float,
+        tokens: float,
+        seconds: float,
+        requests: float = 1.0,
     ) -> None:
+        """Tokens and seconds are those of one of so many `requests`."""
         if paces and sketch.near(count) >= _COMPARABLE:
-            self.level.observe(at, log(tokens * pace_at(paces, count) / seconds))
-        sketch.add(at, count, tokens / self.level.factor, seconds)
+            self.level.observe(at, log(tokens * pace_at(paces, count) / seconds), requests)
+        sketch.add(at, count, tokens / self.level.factor, seconds, requests)
 
     def _fit(self, sketch: Sketch) -> list[float]:
         points = sketch.points()

@@ -37,8 +37,9 @@ class Sketch:
     """
 
     def __init__(self, half_life: float) -> None:
-        """`half_life` is in seconds."""
+        """`half_life` is in seconds. `aged`: how often what was added first has been halved since."""
         self.half_life = half_life
+        self.aged = 0.0
         self._weight = 1.0
         self._at: float | None = None
         size = len(NODES)
@@ -50,7 +51,9 @@ class Sketch:
         if self._at is None:
             self._at = at
         elif at - self._at > _STEP:
-            self._weight *= 2 ** min((at - self._at) / self.half_life, 0.25)
+            halvings = min((at - self._at) / self.half_life, 0.25)
+            self._weight *= 2**halvings
+            self.aged += halvings
             self._at = at
             if self._weight > _LARGE:
                 self._rescale()

@@ -1,5 +1,7 @@
 """Time to first token, by the prompt tokens that a replica has yet to read."""
 
+from collections.abc import Sequence
+
 # Seconds within which observations weigh the same.
 _STEP = 0.5
 
@@ -12,7 +14,8 @@ class FirstToken:
     """
 
     def __init__(self, half_life: float) -> None:
-        """`half_life` is in seconds."""
+        """`half_life` is in seconds. `aged`: how often what was added first has been halved since."""
+        self.aged = 0.0
         self._half_life = half_life
         self._at: float | None = None
         self._sums = [0.0] * 5
@@ -22,7 +25,9 @@ class FirstToken:
         if self._at is None:
             self._at = at
         elif at - self._at > _STEP:
-            fade = 2 ** -min((at - self._at) / self._half_life, 0.25)
+            halvings = min((at - self._at) / self._half_life, 0.25)
+            self.aged += halvings
+            fade = 2**-halvings
             self._sums = [fade * total for total in self._sums]
             self._at = at
         sums = self._sums
@@ -48,6 +53,6 @@ class FirstToken:
         """The sums."""
         return list(self._sums)
 
-    def merge(self, sums: list[float]) -> None:
+    def merge(self, sums: Sequence[float]) -> None:
         """Add what another has dumped."""
         self._sums = [mine + theirs for mine, theirs in zip(self._sums, sums, strict=True)]

@@ -3,6 +3,7 @@
 from typing import Any
 
 from gateway.models.adapting import Adapting
+from gateway.models.evidence import Evidence
 from gateway.routing import NODES, ROLES, Curve
 
 
@@ -21,7 +22,7 @@ def crossover(adapting: Adapting, now: float) -> int | None:
     return next((node for node, here, there in pairs if there > here), None)
 
 
-def explain(adapting: Adapting, now: float) -> dict[str, Any]:
+def explain(adapting: Adapting, evidence: Evidence | None, now: float) -> dict[str, Any]:
     """All of it, as JSON-able values. Rates are tokens per second of one request, by requests on a replica."""
     state, last = adapting.state, adapting.last
     curves = dict(zip(ROLES, adapting.learning.curves(now), strict=True))
@@ -33,9 +34,11 @@ def explain(adapting: Adapting, now: float) -> dict[str, Any]:
         "changes": state.changes,
         "explorations_left": round(state.budget.credit, 2),
         "decisions": dict(adapting.modes),
+        "evidence": None if evidence is None else evidence.explain(),
         "pools": {
             role: {
                 **_curve(curve, now),
+                "requests_here": round(adapting.learning.pools[role].observed),
                 "level": round(adapting.learning.pools[role].level.factor, 3),
                 "expected": None if last is None else round(last.expected[role == "baseline"], 2),
                 "worth": None if last is None else round(last.worth[role == "baseline"], 2),

@@ -7,6 +7,7 @@ from gateway.load import Lease, Ticket, WaitQueue
 from gateway.load.shared import SharedCounts
 from gateway.models.adapting import Adapting
 from gateway.models.asking import Asking
+from gateway.models.evidence import Evidence
 from gateway.models.grant import Grant
 from gateway.models.placing import Ask, place
 from gateway.models.revisit import Revisits
@@ -47,7 +48,9 @@ class Model:
         self._switch = SwitchState()
         self.sharing: Sharing | None = None
         self.adapting: Adapting | None = None
+        self.evidence: Evidence | None = None
         self.config = config
+        self._shared = shared
         self.pools: dict[Role, Pool] = {}
         self.queue: WaitQueue[Grant] = WaitQueue(config.policy.queue.size)
         for role in ROLES:
@@ -77,6 +80,7 @@ class Model:
         self.adapting = None
         if policy.kind == "adaptive":
             self.adapting = Adapting(config.name, policy, self.pools, self._clock, known)
+        self._share_evidence()
         self._replicas_changed()
 
     def retire(self) -> None:
@@ -90,6 +94,8 @@ class Model:
 
     def close(self) -> None:
         """The model was retired, and its last stream has ended."""
+        if self.evidence is not None:
+            self.evidence.close()
         if self.sharing is not None:
             self._revisits.stop()
             self.sharing.close()
@@ -194,6 +200,19 @@ class Model:
         for pool in self.pools.values():
             pool.divide(self.sharing.gateways)
         self._room_changed()
+
+    def _share_evidence(self) -> None:
+        """Tell other gateways what is learned, and learn from them, as long as the policy learns."""
+        adapting, known = self.adapting, self.evidence
+        learning = None if adapting is None or self._shared is None else adapting.learning
+        if known is not None and known.learning is learning:
+            return
+        if learning is None or self._shared is None:
+            if known is not None:
+                known.close()
+            self.evidence = None
+        else:
+            self.evidence = Evidence(self.config.name, learning, self._shared, self._clock, known)
 
     def _place(self, ask: Ask, load: ModelLoad) -> Placement:
         policy = self.config.policy

@@ -14,6 +14,7 @@ from gateway.telemetry.families.labels import BANDS
 from gateway.telemetry.families.load import (
     ADAPTIVE_CROSSOVER,
     ADAPTIVE_DECISIONS,
+    ADAPTIVE_EVIDENCE_GATEWAYS,
     ADAPTIVE_EXPECTED,
     ADAPTIVE_OBSERVATIONS,
     ADAPTIVE_RATE,
@@ -35,10 +36,13 @@ class AdaptiveCollector(Collector):
         """See prometheus_client."""
         decisions, observed = ADAPTIVE_DECISIONS.counter(), ADAPTIVE_OBSERVATIONS.counter()
         crossing, expected, learned = ADAPTIVE_CROSSOVER.gauge(), ADAPTIVE_EXPECTED.gauge(), ADAPTIVE_RATE.gauge()
+        gateways = ADAPTIVE_EVIDENCE_GATEWAYS.gauge()
         for model in self._models():
             adapting, name = model.adapting, model.config.name
             if adapting is None:
                 continue
+            if model.evidence is not None:
+                gateways.add_metric((name,), model.evidence.gateways)
             now = time.monotonic()
             for mode in get_args(Mode):
                 decisions.add_metric((name, mode), adapting.modes[mode])
@@ -47,11 +51,11 @@ class AdaptiveCollector(Collector):
             curves = adapting.learning.curves(now)
             rates = adapting.last.expected if adapting.last else (0.0, 0.0)
             for role, curve, rate in zip(ROLES, curves, rates, strict=True):
-                observed.add_metric((name, role), curve.requests)
+                observed.add_metric((name, role), adapting.learning.pools[role].observed)
                 expected.add_metric((name, role), rate)
                 for band, known in _known(curve):
                     learned.add_metric((name, role, band), known)
-        return iter((decisions, crossing, expected, learned, observed))
+        return iter((decisions, crossing, expected, learned, observed, gateways))
 
 
 def _known(curve: Curve) -> Iterator[tuple[str, float]]:

@@ -34,7 +34,7 @@ def test_it_learns_and_then_decides() -> None:
     assert ("speculative", Reason.UNDER_THRESHOLD) in reasons
     assert ("baseline", Reason.ADAPTIVE) not in reasons
     assert model.adapting is not None
-    told = explain(model.adapting, clock.now)
+    told = explain(model.adapting, None, clock.now)
     for role, rate in RATES.items():
         [first, *_] = told["pools"][role]["curve"]
         assert first["rate"] == pytest.approx(rate, rel=0.1)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 
 from gateway.config import Redis
+from gateway.load.shared.exchange import Correspondent, Exchange
 from gateway.load.shared.keeper import Keeper
 from gateway.load.shared.link import Link
 from gateway.load.shared.parties import Owner, State
@@ -26,6 +27,7 @@ class SharedCounts:
         self.since = time.time()
         self.waited = on_wait
         self._links: dict[Link, Keeper] = {}
+        self._exchanges: set[Exchange] = set()
         self._closing: set[asyncio.Task[None]] = set()
         self._said: State = "joining"
 
@@ -37,9 +39,18 @@ class SharedCounts:
 
     def unlink(self, link: Link) -> None:
         """The model is gone, and nothing of it is in flight."""
-        closing = asyncio.create_task(self._links.pop(link).close())
-        self._closing.add(closing)
-        closing.add_done_callback(self._closing.discard)
+        self._close(self._links.pop(link))
+
+    def exchange(self, model: str, kept: float, correspondent: Correspondent) -> Exchange:
+        """Exchange texts with the model's other gateways from now on; one is dropped that is not new for so long."""
+        exchange = Exchange(model, self.settings, self.gateway, kept, correspondent)
+        self._exchanges.add(exchange)
+        return exchange
+
+    def end(self, exchange: Exchange) -> None:
+        """No longer."""
+        self._exchanges.discard(exchange)
+        self._close(exchange)
 
     @property
     def state(self) -> State:
@@ -67,8 +78,13 @@ class SharedCounts:
 
     async def close(self) -> None:
         """Take leave of Redis."""
-        keepers = list(self._links.values())
-        await asyncio.gather(*(keeper.close() for keeper in keepers), *self._closing)
+        open_ones: list[Keeper | Exchange] = [*self._links.values(), *self._exchanges]
+        await asyncio.gather(*(each.close() for each in open_ones), *self._closing)
+
+    def _close(self, ended: Keeper | Exchange) -> None:
+        closing = asyncio.create_task(ended.close())
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
 
     # What the links tell
 

@@ -161,7 +161,7 @@ ADAPTIVE_DECISIONS = Family(
 ADAPTIVE_OBSERVATIONS = Family(
     "spillway_adaptive_observations_total",
     "counter",
-    "Requests that a pool's curve was learned from.",
+    "This gateway's requests that a pool's curve was learned from.",
     WHERE,
     of="requests",
     advice="far below the requests: answers are short, or engines do not count their tokens",
@@ -191,6 +191,14 @@ ADAPTIVE_CROSSOVER = Family(
     (MODEL,),
     of="requests",
     advice="how it moves with the traffic",
+)
+ADAPTIVE_EVIDENCE_GATEWAYS = Family(
+    "spillway_adaptive_evidence_gateways",
+    "gauge",
+    "Gateways that the evidence comes from, this one included; 1 while Redis is away. With `redis` only.",
+    (MODEL,),
+    of="gateways",
+    advice="fewer than there are gateways with traffic: they learn apart",
 )
 DISCOVERY_AGE = Family(
     "spillway_discovery_age_seconds",
@@ -227,7 +235,14 @@ ENGINE_LOAD = Chapter(
 )
 ADAPTIVE = Chapter(
     "What the policy adaptive does",
-    (ADAPTIVE_DECISIONS, ADAPTIVE_OBSERVATIONS, ADAPTIVE_EXPECTED, ADAPTIVE_RATE, ADAPTIVE_CROSSOVER),
+    (
+        ADAPTIVE_DECISIONS,
+        ADAPTIVE_OBSERVATIONS,
+        ADAPTIVE_EXPECTED,
+        ADAPTIVE_RATE,
+        ADAPTIVE_CROSSOVER,
+        ADAPTIVE_EVIDENCE_GATEWAYS,
+    ),
     "For models with [that policy](policies/adaptive.md) only.",
 )
 DISCOVERY = Chapter(

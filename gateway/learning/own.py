@@ -1,0 +1,51 @@
+"""What a gateway has seen of one pool itself, apart from what others told it: what it may tell them."""
+
+from gateway.learning.observation import Observation
+from gateway.learning.report import FirstTokens, PoolReport, Rows
+from gateway.learning.sketch import Sketch
+from gateway.learning.ttft import FirstToken
+
+
+class Own:
+    """Sums as those that are learned from; see `PoolReport`. `observed`: how many requests there were to tell of."""
+
+    def __init__(self, half_life: float) -> None:
+        """`half_life` is in seconds."""
+        self.shape, self.guests = Sketch(half_life), Sketch(half_life)
+        self.first = FirstToken(half_life)
+        self.observed = 0
+        self._ended = self._tokens = self._seen = 0.0
+        self._newest: float | None = None
+
+    def observe(self, seen: Observation) -> None:
+        """What there is to a request beside its speed."""
+        self.observed += 1
+        if seen.ttft is not None:
+            self.first.add(seen.at, seen.waiting, seen.ttft)
+        if seen.finished and seen.tokens:
+            self._ended += 1.0
+            self._tokens += seen.tokens
+
+    def learn(self, at: float, count: float, tokens: float, seconds: float, *, guest: bool) -> None:
+        """Its speed; `tokens` as the sketches have them."""
+        (self.guests if guest else self.shape).add(at, count, tokens, seconds)
+        self._seen += not guest
+        self._newest = at if self._newest is None else max(self._newest, at)
+
+    def report(self, level: float, now: float) -> PoolReport:
+        """As of now; `level` is the pool's."""
+        a, b, c, d, e = self.first.dump()
+        return PoolReport(
+            shape=_rows(self.shape),
+            guests=_rows(self.guests),
+            first=FirstTokens(aged=self.first.aged, sums=(a, b, c, d, e)),
+            ended=self._ended,
+            tokens=self._tokens,
+            seen=self._seen,
+            level=level,
+            idle=None if self._newest is None else max(now - self._newest, 0.0),
+        )
+
+
+def _rows(sketch: Sketch) -> Rows:
+    return Rows(aged=sketch.aged, rows=tuple((int(node), a, b, c, d) for node, a, b, c, d in sketch.dump()))
