@@ -48,7 +48,8 @@ class Fleet:
         return places
 
     async def end(self, pool: str, count: int = 1) -> None:
-        """So many clients of that pool leave."""
+        """So many clients of that pool leave, once it has answered as many: one that waited may not have heard yet."""
+        await self.eventually(lambda: self.holding(pool) >= count)
         for response in [each for each in self.held if placed(each)[0] == pool][:count]:
             self.held.remove(response)
             await response.aclose()
