@@ -3,8 +3,13 @@
 from dashboards.grafana import Dashboard, Panel, Query, Row
 from dashboards.promql import of, or_zero, quantile, total
 
-# Picks the gateways among all that export process metrics.
-_GATEWAYS = "and on (job, instance) spillway_config_last_reload_successful"
+_PER_REPLICA = f"sum by (model, pool, replica) ({of('spillway_replica_inflight')})"
+_STUCK = (
+    f"min_over_time({of('spillway_replica_inflight')}[5m]) > 0 "
+    f"and increase({of('spillway_replica_reads_total')}[5m]) == 0"
+)
+# Picks the gateways among all that export process metrics: what else a scraper labels is the same on both sides.
+_GATEWAYS = "and spillway_config_last_reload_successful"
 
 
 def gateway() -> Dashboard:
@@ -83,6 +88,17 @@ def _trouble() -> Row:
                 "Those that take new requests.",
                 (Query(f"min by (model, pool) ({of('spillway_ready_replicas')})", "{{model}} {{pool}}"),),
             ),
+            Panel(
+                "The fullest replicas",
+                "In-flight requests of the five replicas that hold most. Far more than the rest: a replica is slower "
+                "than its peers.",
+                (Query(f"topk(5, {_PER_REPLICA})", "{{pool}} {{replica}}"),),
+            ),
+            Panel(
+                "Replicas that send nothing",
+                "That have held requests for five minutes without a break, and from which not a byte has come.",
+                (Query(or_zero(f"count({_STUCK})"), "replicas"),),
+            ),
         ),
     )
 
@@ -135,6 +151,18 @@ def _discovery() -> Row:
                 "Discovery errors",
                 "Failed requests to the API server, by kind.",
                 (Query(or_zero(total("kind", "spillway_discovery_errors_total")), "{{kind}}"),),
+                unit="cps",
+            ),
+            Panel(
+                "Age of the engines' own load",
+                "Of the reading that is oldest. Nothing for pools without engine_load.",
+                (Query(f"max by (model, pool) ({of('spillway_engine_load_age_seconds')})", "{{model}} {{pool}}"),),
+                unit="s",
+            ),
+            Panel(
+                "Engines' own load not read",
+                "Readings that failed, by kind.",
+                (Query(or_zero(total("kind", "spillway_engine_load_errors_total")), "{{kind}}"),),
                 unit="cps",
             ),
             Panel(

@@ -21,11 +21,15 @@ _COLOURS = {"speculative": "green", "baseline": "blue", "limit": "red", "none": 
 
 @dataclass(frozen=True)
 class Query:
-    """A PromQL expression; `legend` names its series with {{label}}. An instant one is evaluated at the range's end."""
+    """A PromQL expression; `legend` names its series with {{label}}.
+
+    An instant one is evaluated at the range's end. With `exemplars`, traces are shown as points on it.
+    """
 
     expr: str
     legend: str
     instant: bool = False
+    exemplars: bool = False
 
 
 @dataclass(frozen=True)
@@ -207,6 +211,7 @@ def _target(query: Query, ref: str) -> Json:
         "legendFormat": query.legend,
         "instant": query.instant,
         "range": not query.instant,
+        "exemplar": query.exemplars,
         "editorMode": "code",
     }
 

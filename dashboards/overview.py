@@ -98,7 +98,8 @@ def _load() -> Row:
             _against_limit("baseline", BASELINE, "max_inflight x ready replicas; over it, requests overflow or queue."),
             Panel(
                 "Placements by reason",
-                "Where requests were sent and why. overflow, pool_down and failover mean trouble.",
+                "Where requests were sent and why. overflow, pool_down and failover mean trouble; engine_load: "
+                "engines hold requests that came past the gateway.",
                 (Query(total("pool, reason", _DECISIONS), "{{pool}} {{reason}}"),),
                 unit="reqps",
                 stack="normal",
@@ -137,10 +138,11 @@ def _rejected() -> str:
 def _against_limit(name: str, pool: str, about: str) -> Panel:
     return Panel(
         f"In flight, {name} pool",
-        f"Requests in flight against the pool's limit. {about}",
+        f"Requests in flight against the pool's limit. {about} Past the gateway: what its engines hold beside.",
         (
             Query(f"sum by (pool) ({of('spillway_inflight', pool)})", "{{pool}}"),
             Query(f"sum({limit(pool)})", "limit"),
+            Query(f"max by (pool) ({of('spillway_outside_inflight', pool)})", "{{pool}}, past the gateway"),
         ),
     )
 
@@ -149,9 +151,13 @@ def _latency() -> Row:
     return Row(
         "What clients get",
         (
-            _quantiles("Time to first token", "spillway_ttft_seconds", "Queueing and failed attempts included."),
+            _quantiles(
+                "Time to first token", "spillway_ttft_seconds", "Queueing and failed attempts included.", exemplars=True
+            ),
             _quantiles("Time between tokens", "spillway_inter_token_seconds", "The mean of each stream."),
-            _quantiles("Duration of requests", "spillway_request_duration_seconds", "From arrival to end."),
+            _quantiles(
+                "Duration of requests", "spillway_request_duration_seconds", "From arrival to end.", exemplars=True
+            ),
             Panel(
                 "Requests by pool",
                 "Ended a second. `none`: refused before a pool was chosen.",
@@ -163,12 +169,17 @@ def _latency() -> Row:
     )
 
 
-def _quantiles(title: str, histogram: str, about: str) -> Panel:
+def _quantiles(title: str, histogram: str, about: str, *, exemplars: bool = False) -> Panel:
     return Panel(
         title,
         f"Median, p95 and p99 by pool. {about}",
         tuple(
-            Query(quantile(share, "pool", histogram, _PLACED), f"{{{{pool}}}} p{share * 100:g}") for share in _SHARES
+            Query(
+                quantile(share, "pool", histogram, _PLACED),
+                f"{{{{pool}}}} p{share * 100:g}",
+                exemplars=exemplars and share == max(_SHARES),
+            )
+            for share in _SHARES
         ),
         unit="s",
     )

@@ -30,8 +30,21 @@ def quantile(share: float, by: str, histogram: str, *matchers: str) -> str:
 def limit(pool: str) -> str:
     """A pool's limit over all gateways. Without Redis each has one of its own; with it, each knows the whole."""
     whole = of("spillway_pool_limit", pool)
-    shared = f"{whole} / on (job, instance, model) group_left () {of('spillway_gateways')}"
+    # Whatever a scraper, Thanos or Mimir labels gateways by is the same on both sides.
+    shared = f"{whole} / ignoring (pool) group_left () {of('spillway_gateways')}"
     return f"sum by (model, pool) (({shared}) or {whole})"
+
+
+def at_limit() -> str:
+    """Whether the speculative pool is at its limit, by model and gateway.
+
+    What its engines hold from elsewhere counts, as it does for the policy. In mode `switch`, whether new requests go to
+    the baseline pool: then the speculative one empties.
+    """
+    inflight = f"({of('spillway_shared_inflight', SPECULATIVE)} or {of('spillway_inflight', SPECULATIVE)})"
+    held = f"({inflight} + {of('spillway_outside_inflight', SPECULATIVE)} or {inflight})"
+    full = f"{held} >= bool ({of('spillway_pool_limit', SPECULATIVE)} > 0)"
+    return f"({of('spillway_switch_high')} or ignoring (pool) {full})"
 
 
 def or_zero(expr: str) -> str:

@@ -1,13 +1,15 @@
 """Speculation: does the speculative pool earn its place at this load, and is the threshold where it should be?"""
 
 from dashboards.grafana import Dashboard, Panel, Query, Row
-from dashboards.promql import BASELINE, SPECULATIVE, limit, of, total
+from dashboards.promql import BASELINE, SPECULATIVE, at_limit, of, or_zero, total
+from dashboards.reasons import AT_LIMIT, CHOSEN, GROUPS, LEARNED
 
 _TOKENS, _SECONDS, _EVENTS = (f"spillway_stream_{what}_total" for what in ("tokens", "seconds", "events"))
 # The other pool is compared by what it did at the same concurrency within the last hour: under the policy the baseline
 # pool seldom works at low load.
 _MEMORY = "1h"
 _BAND = "concurrency"
+_DECISIONS = "spillway_route_decisions_total"
 
 
 def speculation() -> Dashboard:
@@ -17,13 +19,16 @@ def speculation() -> Dashboard:
         title="Spillway / Speculation",
         about="What each pool gives a request at each level of concurrency, and what the other would have given.",
         models="label_values(spillway_inflight, model)",
-        rows=(_verdict(), _by_concurrency(), _threshold(), _drafts()),
+        rows=(_verdict(), _by_concurrency(), _threshold(), _adaptive(), _drafts()),
     )
 
 
 def rate(by: str, pool: str, window: str = _MEMORY) -> str:
-    """Tokens a second of one stream, the mean by these labels, each second of streaming weighing the same."""
-    return f"({total(by, _TOKENS, pool, window=window)} / {total(by, _SECONDS, pool, window=window)})"
+    """Tokens a second of one stream, the mean by these labels, each second of streaming weighing the same.
+
+    A series that has not risen since it was first scraped is left out: of nothing over nothing, a sum would be nothing.
+    """
+    return f"({total(by, _TOKENS, pool, window=window)} / ({total(by, _SECONDS, pool, window=window)} > 0))"
 
 
 def gain(by: str) -> str:
@@ -100,7 +105,7 @@ def _verdict() -> Row:
 
 def _by_concurrency() -> Row:
     by = f"pool, {_BAND}"
-    whole = f"{total(by, _TOKENS, window='$__range')} / {total(by, _SECONDS, window='$__range')}"
+    whole = f"{total(by, _TOKENS, window='$__range')} / ({total(by, _SECONDS, window='$__range')} > 0)"
     return Row(
         "At each concurrency (requests of the replica when the stream was placed)",
         (
@@ -149,28 +154,86 @@ def _by_concurrency() -> Row:
 
 
 def _threshold() -> Row:
-    inflight = f"sum by (model, pool) ({of('spillway_inflight', SPECULATIVE)})"
-    at_limit = f"{inflight} >= bool ({limit(SPECULATIVE)} > 0)"
-    over = total("model", "spillway_route_decisions_total", 'reason="over_threshold"')
-    under = total("model", "spillway_route_decisions_total", 'reason=~"(over|under)_threshold"')
+    def share(*matchers: str) -> str:
+        """Of the placements that the policy was free in."""
+        return f"{total('model', _DECISIONS, *matchers)} / {total('model', _DECISIONS, CHOSEN.matcher)}"
+
     return Row(
         "Is the threshold right?",
         (
             Panel(
                 "Threshold against the measured crossover",
                 "The crossover is the highest concurrency of a replica at which the speculative pool was not slower, "
-                "rounded up to its band. A threshold above it costs; one far below it leaves speed unused.",
-                (Query(crossover(), "crossover of {{model}}"), Query(threshold(), "limit of {{model}}")),
+                "rounded up to its band; `learned` is that of the policy adaptive. A threshold above it costs; one far "
+                "below it leaves speed unused.",
+                (
+                    Query(crossover(), "crossover of {{model}}"),
+                    Query(f"avg by (model) ({of('spillway_adaptive_crossover')} < +Inf)", "learned, {{model}}"),
+                    Query(threshold(), "limit of {{model}}"),
+                ),
             ),
             Panel(
                 "At the limit",
-                "Share of time that the speculative pool is at its limit, and of requests sent on because of it. Near "
-                "100% for long: the threshold is too low or the pool too small.",
+                "Share of time that the speculative pool is at its limit (in mode switch: that new requests go to the "
+                "baseline pool), and of the policy's choices that fell on the baseline pool because of it, or by what "
+                "adaptive has learned. Near 100% for long: the threshold is too low or the pool too small.",
                 (
-                    Query(f"avg_over_time(({at_limit})[5m:15s])", "{{model}}, time"),
-                    Query(f"{over} / {under}", "{{model}}, requests"),
+                    Query(f"avg by (model) (avg_over_time({at_limit()}[5m:15s]))", "{{model}}, time"),
+                    Query(share(AT_LIMIT.matcher), "{{model}}, requests"),
+                    Query(share(LEARNED.matcher, BASELINE), "{{model}}, requests by what was learned"),
                 ),
                 unit="percentunit",
+            ),
+            Panel(
+                "How the pool was chosen",
+                "Shares of all placements. Those that were forced, or left one pool to choose from, say nothing of the "
+                "threshold.",
+                tuple(Query(or_zero(total("", _DECISIONS, group.matcher)), group.about) for group in GROUPS),
+                unit="reqps",
+                stack="percent",
+                width=24,
+            ),
+        ),
+    )
+
+
+def _adaptive() -> Row:
+    learned = of("spillway_adaptive_learned_tokens_per_second")
+    return Row(
+        "What the policy adaptive has learned (empty without it)",
+        (
+            Panel(
+                "Learned: tokens a second of a request, by pool and concurrency",
+                "The curves that the policy goes by now: what one request gets where its replica holds so many.",
+                (Query(f"sort_desc(avg by (pool, {_BAND}) ({learned}))", "{{pool}} at {{concurrency}}", instant=True),),
+                kind="bargauge",
+                decimals=1,
+            ),
+            Panel(
+                "Expected of each pool",
+                "Tokens a second that the latest request was expected to get in each.",
+                (Query(f"avg by (pool) ({of('spillway_adaptive_expected_tokens_per_second')})", "{{pool}}"),),
+            ),
+            Panel(
+                "How the policy decides",
+                "adaptive: by what was learned. exploring: to learn. no_evidence, stale and contradicting: by the "
+                "threshold, for want of evidence.",
+                (Query(total("mode", "spillway_adaptive_decisions_total"), "{{mode}}"),),
+                unit="reqps",
+                stack="percent",
+            ),
+            Panel(
+                "Requests learned from",
+                "A second. Far below the requests: answers are short, or engines do not count their tokens.",
+                (Query(total("pool", "spillway_adaptive_observations_total"), "{{pool}}"),),
+                unit="reqps",
+            ),
+            Panel(
+                "Gateways learned from",
+                "Whose requests the curves rest on, the gateway itself included; 1 while Redis is away, nothing "
+                "without it. Fewer than there are with traffic: they learn apart.",
+                (Query(f"min by (model) ({of('spillway_adaptive_evidence_gateways')})", "{{model}}"),),
+                width=24,
             ),
         ),
     )

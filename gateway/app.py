@@ -31,10 +31,10 @@ from gateway.telemetry import (
     LineWriter,
     LoadCollector,
     Metrics,
-    MissingPackagesError,
     SharedCountsCollector,
     Telemetry,
     Tracing,
+    UntraceableError,
     configure_logging,
     start_tracing,
 )
@@ -274,7 +274,7 @@ def _bound(name: str, listen: Listen) -> socket.socket:
 def _traces() -> Tracing | None:
     try:
         return start_tracing(os.environ)
-    except MissingPackagesError as error:
+    except UntraceableError as error:
         _log.warning("%s", error)
         return None
 

@@ -8,7 +8,7 @@ from gateway.telemetry.log import LineWriter, configure_logging
 from gateway.telemetry.metrics import LoadCollector, Metrics
 from gateway.telemetry.record import CLIENT_GONE, Marks, Record, Telemetry, Tracing
 from gateway.telemetry.shared_counts import SharedCountsCollector
-from gateway.telemetry.tracing import MissingPackagesError, start_tracing
+from gateway.telemetry.tracing import UntraceableError, start_tracing
 
 __all__ = [
     "CLIENT_GONE",
@@ -20,12 +20,12 @@ __all__ = [
     "LoadCollector",
     "Marks",
     "Metrics",
-    "MissingPackagesError",
     "Record",
     "RetryReason",
     "SharedCountsCollector",
     "Telemetry",
     "Tracing",
+    "UntraceableError",
     "configure_logging",
     "start_tracing",
 ]

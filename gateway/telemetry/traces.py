@@ -28,6 +28,11 @@ _OPERATIONS = {
     "/v1/completions": "text_completion",
     "/generate": "text_completion",
     "/v1/embeddings": "embeddings",
+    "/v1/rerank": "rerank",
+    "/v1/score": "score",
+    "/v1/audio/speech": "speech",
+    "/v1/audio/transcriptions": "transcriptions",
+    "/v1/audio/translations": "translations",
 }
 _NANO = 1_000_000_000
 
@@ -66,7 +71,8 @@ class Traces:
         def wall(seconds: float) -> int:
             return offset + int(seconds * _NANO)
 
-        operation = _OPERATIONS.get(record.path, record.path.rpartition("/")[2] or "request")
+        # Collectors make metrics of spans by their names: none may come from the client.
+        operation = _OPERATIONS.get(record.path, "other")
         span.update_name(f"{operation} {record.model}" if record.model != NONE else operation)
         span.set_attributes({"gen_ai.operation.name": operation, **_attributes(record)})
         if record.status >= 500 or record.ended in ("broken", "cut_off"):

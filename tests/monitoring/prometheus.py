@@ -46,6 +46,7 @@ class Prometheus:
             f"--web.listen-address={url}",
             "--query.lookback-delta=30s",
             "--log.level=warn",
+            "--enable-feature=exemplar-storage",
         ]
         self._process = subprocess.Popen(command, stdout=self._log, stderr=self._log)
         self._http = httpx.Client(base_url=f"http://{url}", trust_env=False, timeout=20)
@@ -70,6 +71,13 @@ class Prometheus:
         assert answer.status_code == 200, f"{query}: {answer.text}"
         found = [(item["metric"], float(item["value"][1])) for item in answer.json()["data"]["result"]]
         return [(labels, value) for labels, value in found if math.isfinite(value)]
+
+    def exemplars(self, query: str) -> list[dict[str, str]]:
+        """The labels of the exemplars of the last minute."""
+        now = time.time()
+        answer = self._http.post("/api/v1/query_exemplars", data={"query": query, "start": now - 60, "end": now})
+        series = answer.raise_for_status().json()["data"]
+        return [exemplar["labels"] for each in series for exemplar in each["exemplars"]]
 
     def firing(self) -> dict[str, list[dict[str, str]]]:
         """The labels of each alert that fires, by its name."""

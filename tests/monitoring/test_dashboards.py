@@ -2,13 +2,19 @@
 
 import json
 import re
+from collections import Counter
 from itertools import pairwise
 
 import pytest
 
 from dashboards import ALL, FOLDER, Dashboard, rendered
 from dashboards.grafana import SCHEMA_VERSION
+from dashboards.reasons import CHOSEN, GROUPS
+from gateway.routing import Reason
+from gateway.telemetry import FAMILIES
 
+# The panel Configuration has the outcome of the last one.
+UNSEEN = {"spillway_config_reloads_total"}
 EACH = pytest.mark.parametrize("board", ALL, ids=[board.name for board in ALL])
 
 
@@ -48,3 +54,26 @@ def test_each_panel_says_what_it_is(board: Dashboard) -> None:
         assert panel.about.endswith(".")
         assert panel.queries
         assert all(query.legend for query in panel.queries)
+
+
+def test_every_reason_is_accounted_for() -> None:
+    """A new one has to be given its meaning, in dashboards/reasons.py, and is then on a panel by it."""
+    grouped = Counter(reason for group in GROUPS for reason in group.reasons)
+    assert grouped == Counter(Reason)
+    assert set(CHOSEN.reasons) < set(Reason)
+    exprs = [query.expr for board in ALL for panel in board.panels for query in panel.queries]
+    for group in GROUPS:
+        assert any(group.matcher in expr for expr in exprs), f"{group.about} is on no panel"
+    named = {
+        reason for expr in exprs for found in re.findall(r'reason=~?"([^"]*)"', expr) for reason in found.split("|")
+    }
+    assert named == set(Reason)
+
+
+def test_panels_show_every_metric_of_requests() -> None:
+    """What a panel names exists, and what the gateway measures can be seen, but for what needs no panel."""
+    exprs = " ".join(query.expr for board in ALL for panel in board.panels for query in panel.queries)
+    used = {re.sub(r"_bucket$", "", name) for name in re.findall(r"\b(?:spillway|process)_\w+", exprs)}
+    assert used - {"spillway_model", "spillway_pool"} <= FAMILIES.keys()
+    missing = {name for name in FAMILIES if name.startswith("spillway_")} - used
+    assert missing == UNSEEN

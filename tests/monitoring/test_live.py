@@ -23,6 +23,13 @@ from tests.support.site import CHAT, Site, chat, fake_model, site
 from tests.support.threads import EngineThread
 
 POOLS = ("speculative", "baseline")
+ADAPTIVE = {
+    "kind": "adaptive",
+    "curves": {
+        "speculative": [{"inflight": 1, "rate": 90}, {"inflight": 8, "rate": 20}],
+        "baseline": [{"inflight": 1, "rate": 60}, {"inflight": 8, "rate": 30}],
+    },
+}
 QUERIES = [
     pytest.param(query.expr, id=f"{board.name}: {panel.title}: {query.legend}")
     for board in ALL
@@ -63,7 +70,10 @@ class Traffic:
     async def _run(self) -> None:
         async with httpx.AsyncClient(base_url=self._url, trust_env=False, timeout=20) as client:
             await asyncio.gather(
-                self._count(), self._alternate(), *(self._client(client, number) for number in range(8))
+                self._count(),
+                self._alternate(),
+                self._learn(client),
+                *(self._client(client, number) for number in range(8)),
             )
 
     async def _client(self, client: httpx.AsyncClient, number: int) -> None:
@@ -74,6 +84,11 @@ class Traffic:
             for headers in [{"x-spillway-pool": pool} for pool in POOLS] if pinned else [{}]:
                 response = await client.post(CHAT, json=chat(stream=True), headers=headers)
                 assert response.status_code == 200, response.text
+
+    async def _learn(self, client: httpx.AsyncClient) -> None:
+        while not self._over.is_set():
+            response = await client.post(CHAT, json=chat(stream=True, model="learning"))
+            assert response.status_code == 200, response.text
 
     async def _alternate(self) -> None:
         while not self._over.is_set():
@@ -95,7 +110,7 @@ class Traffic:
 
 @pytest.fixture(scope="module")
 def here(engine_thread: EngineThread, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
-    """Prometheus over a gateway with static pools, a pool in a cluster and Redis, all of them in use."""
+    """Prometheus over a gateway with static pools, a pool in a cluster, a model that adapts and Redis, all in use."""
     folder = tmp_path_factory.mktemp("monitoring")
     with ExitStack() as stack:
         server = stack.enter_context(ApiServer(tls=True))
@@ -109,7 +124,13 @@ def here(engine_thread: EngineThread, tmp_path_factory: pytest.TempPathFactory) 
             site(
                 engine_thread,
                 settings=lambda fast, plain: config(
-                    fake_model(fast, plain, policy=policy), found, redis={"urls": [redis.url]}
+                    fake_model(fast, plain, policy=policy),
+                    found,
+                    {
+                        **fake_model(fast, plain, {"engine_load": {"enabled": True}}, policy=ADAPTIVE),
+                        "name": "learning",
+                    },
+                    redis={"urls": [redis.url]},
                 ),
                 wait_for="/health",
             )

@@ -18,6 +18,11 @@ STREAMS = [
     ("spillway_stream_tokens_total" + BASELINE + ', concurrency="3-4"}', "0+3000x900"),
     ("spillway_stream_seconds_total" + SPECULATIVE + ', concurrency="3-4"}', "0+60x900"),
 ]
+ONCE = [
+    (f'spillway_stream_{what}_total{pool}, concurrency="5-8"}}', "7x900")
+    for what in ("tokens", "seconds")
+    for pool in (SPECULATIVE, BASELINE)
+]
 
 
 class Case(NamedTuple):
@@ -90,8 +95,65 @@ CASES = [
         None,
     ),
     Case(
+        "SpeculativeAlwaysFull",
+        [
+            (f"spillway_inflight{SPECULATIVE}}}", "3x200"),
+            (f"spillway_outside_inflight{SPECULATIVE}}}", "2x200"),
+            (f"spillway_pool_limit{SPECULATIVE}}}", "5x200"),
+        ],
+        10,
+        100,
+        WHERE,
+    ),
+    Case(
+        "SpeculativeAlwaysFull",
+        [
+            (f"spillway_inflight{SPECULATIVE}}}", "2x200"),
+            (f"spillway_shared_inflight{SPECULATIVE}}}", "5x200"),
+            (f"spillway_pool_limit{SPECULATIVE}}}", "5x200"),
+        ],
+        10,
+        100,
+        WHERE,
+    ),
+    # Two gateways that count apart: neither is at its limit.
+    Case(
+        "SpeculativeAlwaysFull",
+        [
+            (f'{name}{{namespace="llm", pod="{pod}", model="m", pool="speculative"}}', value)
+            for name, value in (("spillway_inflight", "3x200"), ("spillway_pool_limit", "5x200"))
+            for pod in ("a", "b")
+        ],
+        150,
+        None,
+    ),
+    # In mode switch the pool empties while the total is over.
+    Case(
+        "SpeculativeAlwaysFull",
+        [
+            (f"spillway_inflight{SPECULATIVE}}}", "0x200"),
+            (f"spillway_pool_limit{SPECULATIVE}}}", "5x200"),
+            (f"spillway_switch_high{AT}}}", "1x200"),
+        ],
+        10,
+        100,
+        WHERE,
+    ),
+    Case(
         "SpeculationNotPaying",
         [*STREAMS, (f'spillway_stream_tokens_total{SPECULATIVE}, concurrency="3-4"}}', "0+2400x900")],
+        10,
+        60,
+        WHERE,
+    ),
+    # A level of concurrency that was there once, before the first scrape.
+    Case(
+        "SpeculationNotPaying",
+        [
+            *STREAMS,
+            *ONCE,
+            (f'spillway_stream_tokens_total{SPECULATIVE}, concurrency="3-4"}}', "0+2400x900"),
+        ],
         10,
         60,
         WHERE,

@@ -1,11 +1,15 @@
 """Traces of a real gateway, exported to a real receiver and read back."""
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
+from dashboards import ALL
+from tests.monitoring.prometheus import prometheus
 from tests.support.behaviours import AFTER_FIRST_BYTE, answer, fail
 from tests.support.config import config
 from tests.support.gateway import Gateway, gateway
@@ -119,6 +123,14 @@ async def test_what_is_refused_has_its_span(here: Site, received: Receiver) -> N
     assert received.parts(root) == {}
 
 
+async def test_no_name_comes_from_the_client(here: Site, received: Receiver) -> None:
+    async with here.client() as client:
+        await client.get("/v1/things/of-mine-7?model=fake")
+    root = await one(here, received)
+    assert root.name == "other fake"
+    assert attributes(root)["url.path"] == "/v1/things/of-mine-7"
+
+
 async def test_a_client_that_does_not_sample_is_heeded(here: Site, received: Receiver) -> None:
     async with here.client() as client:
         await client.post(CHAT, json=chat(), headers={"traceparent": f"00-{TRACE}-{PARENT}-00"})
@@ -139,6 +151,21 @@ async def test_exemplars_carry_the_trace(here: Site, received: Receiver) -> None
     for name in ("spillway_ttft_seconds_bucket", "spillway_request_duration_seconds_bucket"):
         marked = [line for line in page.text.splitlines() if line.startswith(name) and "# {" in line]
         assert any(f'# {{trace_id="{root.trace_id.hex()}"}}' in line for line in marked)
+
+
+async def test_a_panel_leads_to_the_trace(here: Site, received: Receiver, tmp_path: Path) -> None:
+    """A real Prometheus takes the exemplars in, and gives them for the query of a panel that asks for them."""
+    [ttft] = [panel for board in ALL for panel in board.panels if panel.title == "Time to first token"]
+    [query] = [query.expr for query in ttft.queries if query.exemplars]
+    filled = query.replace("$__rate_interval", "30s").replace("$model", ".*")
+    with prometheus(tmp_path, [(f"127.0.0.1:{here.gateway.port}", {"namespace": "llm"})]) as server:
+        async with here.client() as client:
+            await client.post(CHAT, json=chat(stream=True))
+        trace = (await one(here, received)).trace_id.hex()
+        found = {"trace_id": trace}
+        await asyncio.to_thread(
+            server.until, lambda: found in server.exemplars(filled), lambda: server.exemplars(filled)
+        )
 
 
 async def test_the_ratio_is_heeded(engine_thread: EngineThread) -> None:

@@ -128,7 +128,58 @@ def test_numbers_are_those_of_status(browser: Browser, here: Site) -> None:
         gate.open()
 
 
-def test_a_hundred_replicas_and_a_hostile_name(browser: Browser, engine_thread: EngineThread) -> None:
+CURVES = {
+    "speculative": [{"inflight": 1, "rate": 90}, {"inflight": 8, "rate": 20}],
+    "baseline": [{"inflight": 1, "rate": 60}, {"inflight": 8, "rate": 30}],
+}
+
+
+@pytest.mark.parametrize(("size", "scheme"), [(DESK, "light"), (PHONE, "dark")])
+def test_what_is_learned_is_drawn(
+    browser: Browser, engine_thread: EngineThread, size: ViewportSize, scheme: str
+) -> None:
+    policy = {"kind": "adaptive", "curves": CURVES}
+    with site(engine_thread, settings=lambda fast, plain: config(fake_model(fast, plain, policy=policy))) as there:
+        for engine in there.engines:
+            engine.respond = answer(["word "] * 12, gap=0.02)
+        with opened(browser, there, size, scheme) as page, Traffic(there, clients=6):
+
+            def drawn() -> list[int]:
+                lines = [page.locator(f"[data-model=fake] .curves .line.{pool}") for pool in POOLS]
+                return [(line.get_attribute("d") or "").count("L") for line in lines]
+
+            until(lambda: min(drawn()) >= 3)
+
+            def known() -> str:
+                [told] = there.gateway.status()["models"]
+                crossover = told["adaptive"]["crossover"]
+                return "no crossover known" if crossover is None else f"crossover at {crossover} on a replica"
+
+            words = page.locator("[data-field=learned]")
+            until(lambda: known() in words.inner_text())
+            until(lambda: "decided the last by" in words.inner_text())
+            assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+            folder = os.environ.get("SPILLWAY_IMAGES")
+            if folder:
+                time.sleep(30)
+                page.screenshot(path=Path(folder) / f"ui-learned-{scheme}.png")
+
+
+def test_what_came_past_the_gateway_is_shown(browser: Browser, engine_thread: EngineThread) -> None:
+    load = {"engine_load": {"enabled": True, "interval_seconds": 0.2}}
+    with site(engine_thread, settings=lambda fast, plain: config(fake_model(fast, plain, load))) as there:
+        for engine in there.engines:
+            engine.metrics = "llamacpp:requests_processing 7\n"
+        with opened(browser, there) as page:
+            outside = page.locator("[data-pool=speculative] [data-field=outside]")
+            expect(outside).to_have_text(", and 7 past the gateway", timeout=20_000)
+            expect(page.locator("[data-pool=speculative] .badge")).to_have_text("at its limit")
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+def test_a_hundred_replicas_and_a_hostile_name(
+    browser: Browser, engine_thread: EngineThread, size: ViewportSize
+) -> None:
     with ExitStack() as stack:
         [engine] = stack.enter_context(engine_thread.engines(1))
         urls = [f"{engine.url}/{number}" for number in range(100)]
@@ -143,11 +194,11 @@ def test_a_hundred_replicas_and_a_hostile_name(browser: Browser, engine_thread: 
                 wait_for="/health",
             )
         )
-        with opened(browser, many) as page:
+        with opened(browser, many, size) as page:
             expect(page.locator("[data-model=many] .cells i")).to_have_count(100)
             expect(page.locator("main h2").first).to_have_text(HOSTILE)
             assert page.locator("main img").count() == 0
-            assert page.evaluate("document.documentElement.scrollWidth") <= DESK["width"]
+            assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
 
 
 def test_it_holds_up_no_shutdown(browser: Browser, engine_thread: EngineThread) -> None:

@@ -1,12 +1,14 @@
 // One section a model: its policy, its pools against their limits, its replicas.
 import { Chart } from './chart.js';
 import { el, number, seconds, text } from './dom.js';
+import { Learned } from './learned.js';
 import { Replicas } from './replicas.js';
 
 class Pool {
   constructor(role) {
     this.inflight = el('strong', { 'data-field': 'inflight' });
     this.limit = el('span', { 'data-field': 'limit' });
+    this.outside = el('span', { 'data-field': 'outside' });
     this.state = el('span', { class: 'badge' });
     this.tokens = el('dd', { 'data-field': 'tokens' });
     this.ttft = el('dd', { 'data-field': 'ttft' });
@@ -17,7 +19,7 @@ class Pool {
     this.element = el(
       'article', { class: `pool ${role}`, 'data-pool': role },
       el('h3', {}, `${role[0].toUpperCase()}${role.slice(1)} pool`, this.state),
-      el('p', { class: 'big' }, this.inflight, ' / ', this.limit, el('small', {}, ' in flight / limit')),
+      el('p', { class: 'big' }, this.inflight, ' / ', this.limit, el('small', {}, ' in flight / limit', this.outside)),
       this.load.element,
       el(
         'dl', {},
@@ -39,7 +41,9 @@ class Pool {
     text(this.tokens, last ? number(smooth.reduce((sum, it) => sum + it, 0) / smooth.length) : '–');
     text(this.ttft, last ? seconds(last.ttft) : '–');
     const down = pool.ready === 0;
-    const full = !down && pool.inflight >= pool.limit;
+    // What came past the gateway fills a pool as well.
+    text(this.outside, pool.outside ? `, and ${pool.outside} past the gateway` : '');
+    const full = !down && pool.inflight + pool.outside >= pool.limit;
     text(this.state, down ? 'down' : full ? 'at its limit' : 'has room');
     this.state.dataset.state = down ? 'bad' : full ? 'warn' : 'good';
     this.load.show(series.map((it) => [it.at, it.inflight, it.limit]));
@@ -57,11 +61,14 @@ class Model {
     this.policy = el('p', { class: 'policy' });
     this.pools = new Map();
     this.grid = el('div', { class: 'pools' });
-    this.element = el('section', { class: 'model', 'data-model': name }, this.name, this.policy, this.grid);
+    this.learned = new Learned();
+    const parts = [this.name, this.policy, this.learned.element, this.grid];
+    this.element = el('section', { class: 'model', 'data-model': name }, ...parts);
   }
 
   show(model, samples) {
     text(this.policy, describe(model));
+    this.learned.show(model.adaptive);
     for (const [role, pool] of Object.entries(model.pools)) {
       if (!this.pools.has(role)) {
         this.pools.set(role, new Pool(role));
