@@ -90,8 +90,9 @@ image: ## the container image; IMAGE=spillway:0.1.0, BUILDER="podman build", BAS
 		--build-arg REVISION=$(REVISION) $(if $(COMMITTED),--build-arg SOURCE_DATE_EPOCH=$(COMMITTED)) $(ARGS) .
 
 .PHONY: image-loadtest
-image-loadtest: ## on top of IMAGE, the image with what load tests need; LOADTEST_IMAGE=, and BUILDER, BASE as above
-	$(BUILDER) --tag $(LOADTEST_IMAGE) $(if $(BASE),--build-arg BASE=$(BASE)) --build-arg GATEWAY=$(IMAGE) $(LOADTEST)
+image-loadtest: ## on top of IMAGE, the image with what load tests need; LOADTEST_IMAGE=, and BUILDER, BASE, ARGS as above
+	$(BUILDER) --tag $(LOADTEST_IMAGE) $(if $(BASE),--build-arg BASE=$(BASE)) --build-arg GATEWAY=$(IMAGE) \
+		$(ARGS) $(LOADTEST)
 
 .PHONY: dist
 dist: venv ## wheel and source archive, in dist/

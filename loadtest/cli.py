@@ -8,20 +8,11 @@ from pathlib import Path
 
 from loadtest import records, report
 from loadtest.client import BadTargetError
-from loadtest.commands import Measurement, measure, rejudge, server, summary, with_neighbourhood
+from loadtest.commands import Measurement, measure, rejudge, server, summary, sweep_plan
 from loadtest.options import add_server_options, add_sweep_options
-from loadtest.prompts import KINDS, BadMixError, library, parse_mix
+from loadtest.prompts import KINDS, BadMixError, library
 from loadtest.stats import quantiles
-from loadtest.sweep import (
-    BadArmError,
-    BadPlanError,
-    Plan,
-    Status,
-    SweepError,
-    default_arms,
-    parse_arm,
-    parse_levels,
-)
+from loadtest.sweep import BadArmError, BadPlanError, SweepError
 
 _complain = partial(print, file=sys.stderr, flush=True)
 
@@ -61,28 +52,8 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def plan_from(args: argparse.Namespace, status: Status | None) -> Plan:
-    """The plan that the options ask for. Raises BadPlanError, BadArmError, BadMixError or SweepError."""
-    levels = parse_levels(args.levels)
-    return Plan(
-        arms=tuple(parse_arm(text) for text in args.arm) or default_arms(),
-        levels=with_neighbourhood(levels, status) if args.threshold_levels else levels,
-        repeats=args.repeats,
-        requests=args.requests,
-        per_client=args.per_client,
-        max_tokens=args.max_tokens,
-        warmup=args.warmup,
-        warm_levels=not args.no_level_warmup,
-        mix=parse_mix(args.mix),
-        unique=not args.same_prompts,
-        seed=args.seed,
-        settle=args.settle,
-        body=args.body,
-    )
-
-
 def _sweep(args: argparse.Namespace, _: list[str]) -> int:
-    found = measure(Measurement(server(args), partial(plan_from, args), note=args.note))
+    found = measure(Measurement(server(args), partial(sweep_plan, args), note=args.note))
     folder: Path = args.out or Path("loadtest-results") / datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     write(found, folder)
     return 0 if found.complete and not any(cell.failed for cell in found.cells) else 1

@@ -23,14 +23,16 @@ from loadtest import cli
 
 HOST = "127.0.0.1"
 POOLS = {"speculative": Drafting(tokens=16, match=2), "baseline": None}
-THRESHOLD = 3
-SLOTS = 32
+THRESHOLD = 20  # near where these pools cross with the prompts below
+SLOTS = 48
 CONTEXT = 512
+# All prompts begin with the same template. A slot that knows no more than that is not worth what else it knows.
+SIMILARITY = 0.9
 DWELL_SECONDS = 0.5  # less than the sweep's settling, so that each cell begins in the low state
 # Edits of regular code, where drafting pays, with prompts that the engines know: what is measured is decoding.
 SWEEP = ["--mix", "regular", "--same-prompts", "--max-tokens", "48", "--no-level-warmup", "--settle", "1"]
 # As many to warm up as an engine has slots, so that each slot knows a prompt.
-SMALL = ["--levels", "1,4,16", "--repeats", "1", "--requests", "12", "--per-client", "3", "--warmup", str(SLOTS)]
+SMALL = ["--levels", "1,8,40", "--repeats", "1", "--requests", "12", "--per-client", "2", "--warmup", str(SLOTS)]
 
 _say = partial(print, file=sys.stderr, flush=True)
 
@@ -71,6 +73,7 @@ def local_gateway(
                 drafting=drafting,
                 slots=SLOTS,
                 context=CONTEXT,
+                similarity=SIMILARITY,
                 log=folder / f"{pool}.log",
             )
             for pool, drafting in POOLS.items()

@@ -10,9 +10,11 @@ from typing import Any
 import gevent
 from locust import events
 from locust.env import Environment
+from locust.runners import WorkerRunner
 from locust.stats import CSV_STATS_INTERVAL_SEC
 
 from loadtest.ending import Ending
+from loadtest.harvest import Harvest
 from loadtest.prompts import DEFAULT_MIX
 from loadtest.shapes import CURVES, Arrivals, Curve
 from loadtest.users import ArrivalUser, CancellingUser, ChatUser, ConversationUser, LongPromptUser, ToolUser
@@ -36,6 +38,7 @@ def add_options(parser: ArgumentParser) -> None:
     group.add_argument(
         "--tasks", type=int, default=0, help="a user leaves after so many (0: never), and the run ends with the last"
     )
+    group.add_argument("--out", default="", metavar="DIR", help="folder for results.json, results.csv and report.html")
     group.add_argument("--shape", choices=["", *CURVES, POISSON], default="", help="how the load goes over time")
     group.add_argument("--peak", type=int, default=20, help="users at the highest point of a shape")
     group.add_argument("--duration", type=float, default=300.0, help="seconds that a shape lasts")
@@ -64,6 +67,13 @@ def end_with_the_last_user(environment: Environment, **_: Any) -> None:
         Ending(environment)
 
 
+def keep_results(environment: Environment, **_: Any) -> None:
+    """Lets `--out` write them. Workers have it from their master's command line, so all keep samples for it."""
+    options: Any = environment.parsed_options
+    if options.out or isinstance(environment.runner, WorkerRunner):
+        Harvest(environment)
+
+
 def complete_the_csv(environment: Environment, **_: Any) -> None:
     """Waits at the end until locust has written its CSV files once more: by itself it leaves out the last second."""
     options: Any = environment.parsed_options
@@ -75,3 +85,4 @@ events.init_command_line_parser.add_listener(add_options)
 events.init.add_listener(choose_shape)
 events.init.add_listener(end_with_the_last_user)
 events.init.add_listener(complete_the_csv)
+events.init.add_listener(keep_results)

@@ -22,6 +22,9 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--draft", type=int, default=0, help="tokens drafted per step from the context; 0: none")
     parser.add_argument("--match", type=int, default=3, help="tokens that must match before a draft is made")
+    parser.add_argument(
+        "--similarity", type=float, default=0.1, help="share of a prompt that a slot must know to be preferred for it"
+    )
     return parser.parse_args()
 
 
@@ -39,6 +42,7 @@ def main() -> None:
     params.cont_batching = True
     params.cache_ram_mib = 0
     params.cache_idle_slots = False
+    params.slot_prompt_similarity = args.similarity
     params.endpoint_metrics = True
     params.use_jinja = True
     params.ui = False

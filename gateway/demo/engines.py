@@ -27,7 +27,8 @@ class LocalEngine(Child):
     """One engine. As a context manager it is ready inside the block; `start` and `wait_ready` let several load at once.
 
     It listens on a free port unless `port` is given, and on the same one again after `kill` or `stop` and `start`.
-    `slots` requests are served at once, each with `context` tokens at most; more requests wait in the engine.
+    `slots` requests are served at once, each with `context` tokens at most; more requests wait in the engine. A request
+    gets the free slot that knows most of its prompt, if that is the share `similarity` of it, else the longest unused.
     """
 
     def __init__(
@@ -41,10 +42,12 @@ class LocalEngine(Child):
         slots: int = 16,
         context: int = 1024,
         threads: int = 1,
+        similarity: float = 0.1,
         log: Path | None = None,
     ) -> None:
         arguments = ["--model", str(model), "--alias", alias, "--port", str(port)]
         arguments += ["--slots", str(slots), "--context", str(context), "--threads", str(threads)]
+        arguments += ["--similarity", str(similarity)]
         if drafting is not None:
             arguments += ["--draft", str(drafting.tokens), "--match", str(drafting.match)]
         super().__init__(name, "gateway.demo.engine", arguments, log)

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from loadtest import records, report
 from loadtest.calibrate import MOST_BETWEEN
+from loadtest.commands.planning import load_plan
 from loadtest.commands.server import server
 from loadtest.commands.sweeping import Measurement, measure, rejudge
-from loadtest.prompts import parse_mix
 from loadtest.stats import Crossover
 from loadtest.stats.compare import figure
 from loadtest.stats.crossover import BASELINE, SPECULATIVE
@@ -18,21 +18,7 @@ from loadtest.threshold import set_threshold
 
 def run(args: argparse.Namespace) -> int:
     """Measures, shows the evidence and the threshold, and writes what is asked for."""
-    plan = Plan(
-        arms=[arm for arm in default_arms() if arm.pool],
-        levels=parse_levels(args.levels),
-        repeats=args.repeats,
-        requests=args.requests,
-        per_client=args.per_client,
-        max_tokens=args.max_tokens,
-        warmup=args.warmup,
-        warm_levels=not args.no_level_warmup,
-        mix=parse_mix(args.mix),
-        unique=not args.same_prompts,
-        seed=args.seed,
-        settle=args.settle,
-        body=args.body,
-    )
+    plan = load_plan(args, [arm for arm in default_arms() if arm.pool], parse_levels(args.levels))
     found = _measured(args, plan)
     crossover = found.verdict.crossover
     if crossover is None:

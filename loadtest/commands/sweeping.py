@@ -15,8 +15,8 @@ import msgspec
 import uvloop
 
 from loadtest.commands.server import Server
-from loadtest.records import ArmInfo, Results, line
-from loadtest.stats import Cell, judge
+from loadtest.records import LOCUST, ArmInfo, Results, line
+from loadtest.stats import Cell, judge, judge_users
 from loadtest.stats.crossover import BASELINE, SPECULATIVE
 from loadtest.sweep import Plan, Status, StatusClient, Sweep, SweepError, neighbourhood
 
@@ -70,6 +70,9 @@ async def _measure(wanted: Measurement) -> Results:
 
 def rejudge(results: Results) -> None:
     """Puts the verdict on all its cells into the results."""
+    if results.kind == LOCUST:
+        results.verdict = judge_users(results.cells)
+        return
     threshold: int | None = results.policy.get("threshold")
     replicas = _replicas_in_common(results.replicas)
     results.verdict = judge(results.cells, replicas=replicas, threshold=threshold)

@@ -9,7 +9,7 @@ from loadtest.prompts.library import KINDS, BadMixError, Prompt, library
 
 @dataclass(frozen=True)
 class Mix:
-    """Kinds with their weights. Within a kind every prompt is as likely as any other."""
+    """Kinds with their weights. Within a kind every prompt comes once, in random order, before any comes again."""
 
     weights: Mapping[str, float]
 
@@ -17,9 +17,12 @@ class Mix:
         """Prompts without end; the same seed draws the same ones."""
         rng = random.Random(seed)
         kinds, weights = list(self.weights), list(self.weights.values())
+        decks: dict[str, list[Prompt]] = {kind: [] for kind in kinds}
         while True:
             [kind] = rng.choices(kinds, weights)
-            yield rng.choice(library(kind))
+            if not decks[kind]:
+                decks[kind] = rng.sample(library(kind), len(library(kind)))
+            yield decks[kind].pop()
 
     def __str__(self) -> str:
         return ",".join(f"{kind}={weight:g}" for kind, weight in self.weights.items())

@@ -2,6 +2,6 @@
 
 from loadtest.records.files import BadResultsError, read, write
 from loadtest.records.lines import line
-from loadtest.records.model import ArmInfo, Look, Results
+from loadtest.records.model import LOCUST, ArmInfo, Look, Results
 
-__all__ = ["ArmInfo", "BadResultsError", "Look", "Results", "line", "read", "write"]
+__all__ = ["LOCUST", "ArmInfo", "BadResultsError", "Look", "Results", "line", "read", "write"]

@@ -7,6 +7,7 @@ import msgspec
 from loadtest.stats import Cell, Verdict
 
 VERSION = 1
+SWEEP, LOCUST = "sweep", "locust"
 
 
 class ArmInfo(msgspec.Struct, frozen=True):
@@ -28,7 +29,10 @@ class Look(msgspec.Struct, frozen=True):
 
 
 class Results(msgspec.Struct):
-    """A whole run. `complete` is false for one that was interrupted; `policy` is what /status said at its beginning."""
+    """A whole run. `complete` is false for one that was interrupted; `policy` is what /status said at its beginning.
+
+    A run of the kind `locust` has no arms: its cells are all requests together, then those of each name.
+    """
 
     created: str
     url: str
@@ -43,4 +47,5 @@ class Results(msgspec.Struct):
     machine: str = ""
     note: str = ""
     complete: bool = True
+    kind: str = SWEEP
     version: int = VERSION

@@ -18,7 +18,7 @@ from loadtest.stats.verdict import SPILLWAY
 COLOURS = {SPECULATIVE: "#d9730d", BASELINE: "#2b8a5c", SPILLWAY: "#2f5fd0"}
 OTHERS = ("#8a4fbf", "#666666", "#b03a5b", "#7a6a00")
 MOST_POINTS = 1500
-_WIDE, _NARROW = (11.0, 3.6), (5.4, 3.6)
+WIDE, NARROW = (11.0, 3.6), (5.4, 3.6)
 
 
 def draw(results: Results) -> dict[str, str]:
@@ -26,16 +26,16 @@ def draw(results: Results) -> dict[str, str]:
     if not any(cell.ok for cell in results.cells):
         return {}
     found = {
-        "throughput": _svg(_WIDE, lambda axes: _throughput(axes, results)),
-        "per_request": _svg(_NARROW, lambda axes: _per_request(axes, results)),
-        "ttft": _svg(_NARROW, lambda axes: _ttft(axes, results)),
+        "throughput": svg(WIDE, lambda axes: _throughput(axes, results)),
+        "per_request": svg(NARROW, lambda axes: _per_request(axes, results)),
+        "ttft": svg(NARROW, lambda axes: _ttft(axes, results)),
     }
     if results.verdict.comparisons:
-        found["gain"] = _svg(_NARROW, lambda axes: _gain(axes, results))
+        found["gain"] = svg(NARROW, lambda axes: _gain(axes, results))
     if any(cell.arm == SPILLWAY and cell.pools for cell in results.cells):
-        found["share"] = _svg(_NARROW, lambda axes: _share(axes, results))
+        found["share"] = svg(NARROW, lambda axes: _share(axes, results))
     if any(look.arm == SPILLWAY for look in results.looks):
-        found["timeline"] = _svg(_WIDE, lambda axes: _timeline(axes, results))
+        found["timeline"] = svg(WIDE, lambda axes: _timeline(axes, results))
     return found
 
 
@@ -52,7 +52,8 @@ def throughput_figure(results: Results) -> Figure:
     return drawing
 
 
-def _svg(size: tuple[float, float], fill: Callable[[Axes], None]) -> str:
+def svg(size: tuple[float, float], fill: Callable[[Axes], None]) -> str:
+    """A drawing of this size, in inches, as an SVG element."""
     drawing = Figure(figsize=size, layout="constrained")
     fill(drawing.add_subplot())
     out = io.StringIO()

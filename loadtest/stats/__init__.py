@@ -4,6 +4,7 @@ from loadtest.stats.cells import Cell, Generator, summarise
 from loadtest.stats.compare import Comparison, Gain, compare
 from loadtest.stats.crossover import Crossover, crossover
 from loadtest.stats.numbers import Quantiles, Spread, percentile, quantiles, spread
+from loadtest.stats.users import by_kind, in_flight, judge_users
 from loadtest.stats.verdict import Verdict, judge
 
 __all__ = [
@@ -15,9 +16,12 @@ __all__ = [
     "Quantiles",
     "Spread",
     "Verdict",
+    "by_kind",
     "compare",
     "crossover",
+    "in_flight",
     "judge",
+    "judge_users",
     "percentile",
     "quantiles",
     "spread",

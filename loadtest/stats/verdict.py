@@ -40,7 +40,7 @@ def judge(cells: Sequence[Cell], *, replicas: int = 1, threshold: int | None = N
         comparisons=compared,
         targets=list(_targets(cells, compared)),
         sentences=[*_crossing(found, replicas, threshold), *_gains(compared), *_failures(cells)],
-        doubts=list(_doubts(cells)),
+        doubts=list(doubts(cells)),
     )
 
 
@@ -115,7 +115,8 @@ def _targets(cells: Sequence[Cell], compared: Sequence[Comparison]) -> Iterator[
     yield Target("no request failed at any level", failed, passed=failed == 0)
 
 
-def _doubts(cells: Sequence[Cell]) -> Iterator[str]:
+def doubts(cells: Sequence[Cell]) -> Iterator[str]:
+    """Why the figures may not be the server's."""
     bound = [cell for cell in cells if cell.generator_bound]
     if bound:
         worst = max(bound, key=lambda cell: cell.generator.cpu)

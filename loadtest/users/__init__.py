@@ -4,7 +4,7 @@ Importing this imports locust, which patches sockets, SSL and threads for the wh
 """
 
 from loadtest.users.arrivals import ArrivalUser
-from loadtest.users.base import StreamingUser, user_left
+from loadtest.users.base import StreamingUser, first_model, sampled, user_left
 from loadtest.users.kinds import CancellingUser, ChatUser, ConversationUser, LongPromptUser, ToolUser
 
 __all__ = [
@@ -15,5 +15,7 @@ __all__ = [
     "LongPromptUser",
     "StreamingUser",
     "ToolUser",
+    "first_model",
+    "sampled",
     "user_left",
 ]

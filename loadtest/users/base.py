@@ -15,6 +15,8 @@ from loadtest.prompts import Mix, parse_mix
 
 # Fired by a user that has done all its `--tasks`.
 user_left = EventHook()
+# Fired with each request's name and sample.
+sampled = EventHook()
 _seeds = random.Random()
 
 
@@ -23,9 +25,10 @@ class RequestFailedError(Exception):
 
 
 @cache
-def _first_model(target_url: str, authorization: str) -> str:
-    headers = {"authorization": authorization} if authorization else {}
-    response = httpx.get(f"{target_url}/v1/models", headers=headers, trust_env=False, timeout=30)
+def first_model(host: str, api_key: str) -> str:
+    """The first that the server lists. Raises BadTargetError, httpx.HTTPError, LookupError or ValueError."""
+    headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
+    response = httpx.get(f"{parse_target(host).url}/v1/models", headers=headers, trust_env=False, timeout=30)
     return str(response.raise_for_status().json()["data"][0]["id"])
 
 
@@ -53,7 +56,7 @@ class StreamingUser(User):
         self._tasks: int = options.tasks
         self._ended = 0
         self.target: Target = parse_target(self.host or "", headers)
-        self.model: str = options.model or _first_model(self.target.url, headers.get("authorization", ""))
+        self.model: str = options.model or first_model(self.host or "", options.api_key)
         self.prompts = self.mix.draw(str(self.rng.random()))
         self.client = BlockingClient(self.target, timeout=options.request_timeout)
 
@@ -113,6 +116,7 @@ def report(environment: Environment, name: str, sample: Sample) -> None:
         fire("TPOT", name, sample.tpot)
     if sample.pool:
         fire("POOL", f"{sample.pool}: {sample.reason}", sample.duration)
+    sampled.fire(name=name, sample=sample)
 
 
 def user_message(text: str) -> dict[str, Any]:

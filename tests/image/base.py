@@ -19,13 +19,16 @@ from tests.image.store import as_root
 
 REPOSITORY = Path(__file__).parents[2]
 CACHE = REPOSITORY / ".cache" / "image"
-LOCKS = (REPOSITORY / "requirements-build.lock", REPOSITORY / "requirements-image.lock")
+LOCKS = {
+    "gateway": (REPOSITORY / "requirements-build.lock", REPOSITORY / "requirements-image.lock"),
+    "loadtest": (REPOSITORY / "deploy" / "loadtest-image" / "requirements.lock",),
+}
 # What the python:...-slim images have, from Debian's own packages.
 SUITE = "bookworm"
 PYTHON = "3.11"
 PACKAGES = "ca-certificates,python3,python3-venv"
 # The base's Python may be another patch release than this one, by which pip would judge these conditions.
-_OF_A_PATCH_RELEASE = re.compile(r" ; python_full_version [<>=!]+ '[\d.]+' ")
+_OF_A_PATCH_RELEASE = re.compile(r" ; python_full_version [<>=!]+ '\d+\.\d+\.\d+' ")
 # As in those images, where Python's own library is not compiled.
 BARE = 'find "$1/usr/lib" -name "*.pyc" -delete'
 
@@ -52,22 +55,23 @@ def root_filesystem() -> Path:
     return made
 
 
-def wheels() -> Path:
-    """The folder of all wheels that the locks name, for the base's Python. Raises CalledProcessError."""
-    of = (os.uname().machine, PYTHON, _OF_A_PATCH_RELEASE.pattern, *(lock.read_text() for lock in LOCKS))
-    made = CACHE / f"wheels-{_fingerprint(*of)}"
+def wheels(image: str) -> Path:
+    """The folder of all wheels that an image's locks name, for the base's Python. Raises CalledProcessError."""
+    locks = LOCKS[image]
+    of = (os.uname().machine, PYTHON, _OF_A_PATCH_RELEASE.pattern, *(lock.read_text() for lock in locks))
+    made = CACHE / f"wheels-{image}-{_fingerprint(*of)}"
     with _locked():
         if not made.exists():
             fresh = Path(tempfile.mkdtemp(dir=CACHE))
             command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
             command += ["--require-hashes", "--only-binary=:all:", f"--python-version={PYTHON}", f"--dest={fresh}"]
             with tempfile.TemporaryDirectory() as folder:
-                for lock in LOCKS:
+                for lock in locks:
                     text = _OF_A_PATCH_RELEASE.sub(" ", lock.read_text())
                     (Path(folder) / lock.name).write_text(text)
                     command.append(f"--requirement={Path(folder) / lock.name}")
                 subprocess.run(command, check=True, timeout=300)
-            _forget("wheels-*")
+            _forget(f"wheels-{image}-*")
             fresh.rename(made)
             made.chmod(0o755)
     return made

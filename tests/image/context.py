@@ -14,8 +14,9 @@ def sent() -> set[str]:
 
 
 def snapshot(folder: Path) -> Path:
-    """A copy of all that `make image` needs, which stays as it is while somebody works on the checkout."""
-    for name in ("Makefile", "Dockerfile", ".dockerignore", *sent()):
+    """A copy of all that `make image` and `make image-loadtest` need, unmoved by work on the checkout."""
+    for name in ("Makefile", "Dockerfile", ".dockerignore", "deploy/loadtest-image", *sent()):
         source = REPOSITORY / name
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (shutil.copytree if source.is_dir() else shutil.copy)(source, folder / name)
     return folder

@@ -58,17 +58,26 @@ class Image:
 
 def build(store: Store, name: str, context: Path) -> Image:
     """Build on a base that must have been imported. Raises ToolError."""
+    options = f"--timestamp {COMMIT['COMMITTED']}"
+    return _make(store, name, context, "image", "gateway", {"IMAGE": name, "ARGS": options, **COMMIT})
+
+
+def build_loadtest(gateway: Image, name: str, context: Path) -> Image:
+    """Build the one for load tests on the gateway's. Raises ToolError."""
+    given = {"LOADTEST_IMAGE": name, "IMAGE": gateway.name, "ARGS": ""}
+    return _make(gateway.store, name, context, "image-loadtest", "loadtest", given)
+
+
+def _make(store: Store, name: str, context: Path, target: str, wheels: str, given: dict[str, str]) -> Image:
     secret = secrets.token_hex(16)
     pip = store.folder / "pip.conf"
-    pip.write_text(
-        f"[global]\n# index-url = https://user:{secret}@index.example.com\nno-index = true\nfind-links = /wheels\n"
-    )
-    options = f"--secret id=pip.conf,src={pip} --volume {base.wheels()}:/wheels:ro --timestamp {COMMIT['COMMITTED']}"
-    given = {"BUILDER": store.builder(), "IMAGE": name, "BASE": BASE, "ARGS": options, **COMMIT}
-    command = ["make", "image", *(f"{variable}={value}" for variable, value in given.items())]
+    pip.write_text(PIP_CONF.format(secret=secret))
+    mounts = f"--secret id=pip.conf,src={pip} --volume {base.wheels(wheels)}:/wheels:ro"
+    given = {**given, "BUILDER": store.builder(), "BASE": BASE, "ARGS": f"{mounts} {given['ARGS']}"}
+    command = ["make", target, *(f"{variable}={value}" for variable, value in given.items())]
     done = subprocess.run(command, cwd=context, capture_output=True, text=True, timeout=300)
     if done.returncode:
-        raise ToolError(f"make image: {done.stdout[-4000:]}{done.stderr[-4000:]}")
+        raise ToolError(f"make {target}: {done.stdout[-4000:]}{done.stderr[-4000:]}")
     return Image(store, name, secret)
 
 

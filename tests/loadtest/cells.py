@@ -1,7 +1,10 @@
 """Cells with the figures that a test is about."""
 
-from loadtest.records import ArmInfo, Look, Results
-from loadtest.stats import Cell, Generator, Quantiles, judge
+from loadtest.client import Outcome, Sample
+from loadtest.records import LOCUST, ArmInfo, Look, Results
+from loadtest.stats import Cell, Generator, Quantiles, by_kind, in_flight, judge, judge_users
+
+CALM = Generator(0.1, Quantiles())
 
 
 def cell(
@@ -80,3 +83,40 @@ def results(cells: list[Cell]) -> Results:
         policy={"kind": "threshold", "threshold": 5},
         replicas={"speculative": 1, "baseline": 1},
     )
+
+
+def sample(start: float, seconds: float, pool: str = "speculative", outcome: Outcome = Outcome.OK) -> Sample:
+    """A request with its first token after half of its time, and eleven tokens."""
+    good = outcome is Outcome.OK
+    return Sample(
+        outcome,
+        scheduled=start,
+        end=start + seconds,
+        sent=start,
+        first=start + seconds / 2 if good else None,
+        last=start + seconds if good else None,
+        pool=pool,
+        reason="under_threshold" if pool == "speculative" else "over_threshold",
+        tokens=11 if good else 0,
+        counted=True,
+        detail="" if good else "503",
+    )
+
+
+SAMPLES = {
+    "chat": [sample(100.0, 2.0), sample(101.0, 2.0), sample(101.5, 4.0, "baseline")],
+    "tools": [sample(104.0, 6.0, "baseline"), sample(103.0, 1.0, "", Outcome.STATUS)],
+}
+
+
+def of_users() -> Results:
+    """The results of a locust run with them."""
+    cells = by_kind(SAMPLES, CALM)
+    everything = [one for some in SAMPLES.values() for one in some]
+    looks = [Look(at, "spillway", 3, 0, counts, {}) for at, counts in in_flight(everything, 0.5)]
+    plan = {"shape": "spike", "peak": 3}
+    found = Results(
+        "2026-11-29T20:00:00+00:00", "http://localhost:8080", "fake", plan, [], cells, looks, judge_users(cells)
+    )
+    found.kind = LOCUST
+    return found

@@ -7,6 +7,7 @@ import sys
 from importlib.resources import files
 from pathlib import Path
 
+from loadtest.records import LOCUST, read
 from tests.docs.session import free_port
 from tests.support.behaviours import Behaviour, answer
 from tests.support.exchange import Exchange, Gate
@@ -45,7 +46,7 @@ def none_before(many: int) -> Behaviour:
 
 def test_every_kind_of_user(here: Site, tmp_path: Path) -> None:
     options = ("--users", "11", "--spawn-rate", "11", "--tasks", "3", "--think", "0", "--long-tokens", "200")
-    rows = locust(here, tmp_path, *options)
+    rows = locust(here, tmp_path, *options, "--out", str(tmp_path))
     # By weight, six of the eleven chat and two converse; each does three things.
     assert {name: count(rows, kind, name) for kind, name in rows if kind == "POST"} == {
         "chat": 18,
@@ -66,6 +67,18 @@ def test_every_kind_of_user(here: Site, tmp_path: Path) -> None:
     assert any(len(body["messages"]) > 3 for body in bodies if "tools" not in body)  # a conversation that grows
     assert any(body.get("tools") for body in bodies)
     assert any(len(body["messages"][0]["content"]) > 700 for body in bodies)
+    found = read(tmp_path)
+    assert (found.kind, found.model, found.plan["num_users"], found.plan["tasks"]) == (LOCUST, "fake", 11, 3)
+    assert {cell.arm: cell.requests for cell in found.cells[1:]} == {
+        name: count(rows, kind, name) for kind, name in rows if kind == "POST"
+    }
+    whole = found.cells[0]
+    assert (whole.arm, whole.requests, whole.failed) == ("all", 36, 0)
+    assert whole.ok == sum(whole.pools.values()) >= 33  # who cancels may come too late
+    assert max(sum(look.inflight.values()) for look in found.looks) <= whole.level <= 11
+    assert found.verdict.sentences[0].startswith("36 requests in ")
+    assert (tmp_path / "results.csv").exists()
+    assert (tmp_path / "report.html").read_text().count("<svg") == 3
 
 
 def test_poisson_arrivals_do_not_wait_for_answers(here: Site, tmp_path: Path) -> None:
@@ -92,13 +105,26 @@ def test_a_master_and_a_worker(here: Site, tmp_path: Path) -> None:
         with subprocess.Popen([*worker, "--worker", "--master-port", str(port)]) as process:
             try:
                 rows = locust(
-                    here, tmp_path, "--master", "--master-bind-port", str(port), "--expect-workers", "1", *options
+                    here,
+                    tmp_path,
+                    "--master",
+                    "--master-bind-port",
+                    str(port),
+                    "--expect-workers",
+                    "1",
+                    *options,
+                    "--out",
+                    str(tmp_path),
                 )
                 assert process.wait(20) == 0
             finally:
                 process.kill()
     assert count(rows, "POST", "arrival") == 15
     assert ("TTFT", "arrival") in rows
+    [whole, arrivals] = read(tmp_path).cells
+    assert (whole.ok, arrivals.arm, arrivals.ok) == (15, "arrival", 15)
+    assert 0 < arrivals.ttft.p50 < arrivals.latency.max < arrivals.seconds
+    assert arrivals.generator.late.max > 0
 
 
 def test_failures_are_locusts_failures(here: Site, tmp_path: Path) -> None:

@@ -96,6 +96,9 @@ def test_mixes() -> None:
     assert sum(prompt.kind == "edit" for prompt in drawn) == pytest.approx(1500, abs=100)
     assert drawn == list(itertools.islice(parse_mix("edit=3,prose").draw("s"), 2000))
     assert set(DEFAULT_MIX.weights) == set(KINDS)
+    whole = library("edit")
+    drawn = list(itertools.islice(parse_mix("edit").draw("s"), 3 * len(whole)))
+    assert all(set(drawn[at : at + len(whole)]) == set(whole) for at in range(0, len(drawn), len(whole)))
 
 
 @pytest.mark.parametrize("text", ["poems", "edit=x", "edit=0", "edit=-1", ""])

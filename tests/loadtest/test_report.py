@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, sync_playwright
 from loadtest.records import Results, read
 from loadtest.records import write as write_results
 from loadtest.report import MissingLibraryError, write
-from tests.loadtest.cells import BASELINE, SPECULATIVE, SPILLWAY, cell, results, sweep
+from tests.loadtest.cells import BASELINE, SPECULATIVE, SPILLWAY, cell, of_users, results, sweep
 
 PLOTS = ["throughput", "gain", "per_request", "ttft", "share", "timeline"]
 
@@ -60,6 +60,22 @@ def test_on_a_narrow_screen(browser: Browser, tmp_path: Path) -> None:
     page = browser.new_page(viewport={"width": 420, "height": 800})
     page.goto(write(whole(), tmp_path).as_uri())
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    page.close()
+
+
+def test_a_run_of_locusts(browser: Browser, tmp_path: Path) -> None:
+    found = of_users()
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.goto(write(found, tmp_path).as_uri())
+    assert page.locator("figure").count() == 3
+    for name in ("in_flight", "first_token", "pools"):
+        box = page.locator(f"#{name} svg").bounding_box()
+        assert box is not None
+        assert box["width"] > 400
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    text = page.inner_text("body")
+    assert all(sentence in text for sentence in found.verdict.sentences)
+    assert "repeats" not in text
     page.close()
 
 
