@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what the tests need beside Python: tools for container images, redis-server, Prometheus and Chromium, the npm
+# Installs what the tests need beside Python: tools for container images, redis-server, iproute2, Prometheus and Chromium, the npm
 # packages of the tests that have some, and into .venv Node.js itself, where the machine has none that is recent enough. Does
 # nothing when nothing has changed.
 set -euo pipefail
@@ -17,6 +17,11 @@ scripts/image-tools.sh || say "Going on without them: tests/image will fail."
 if ! have redis-server; then
   can_install || fail "the tests of shared counts need redis-server: as root, install the package redis-server."
   apt_install redis-server
+fi
+
+if ! have ip; then
+  # Without it, or where namespaces are not allowed, a proxy stands in for a broken network.
+  if can_install; then apt_install iproute2; else say "Going on without the command ip: no test parts a network in earnest."; fi
 fi
 
 if ! { have prometheus && have promtool; }; then

@@ -11,12 +11,17 @@ Mode = Literal["whole", "cut", "dead"]
 
 
 class Cable:
-    """Passes bytes between a port of its own and another. `mode` may be set from any thread."""
+    """Passes bytes between a port of its own and another, as `turn` has set it.
 
-    def __init__(self, port: int) -> None:
-        self.mode: Mode = "whole"
+    While "dead" it closes nothing and passes nothing; what was sent meanwhile comes late, as over TCP.
+    """
+
+    def __init__(self, host: str, port: int) -> None:
+        self._mode: Mode = "whole"
+        self._alive = asyncio.Event()
+        self._alive.set()
         self.port = 0
-        self._far = port
+        self._far = host, port
         self._server: asyncio.Server | None = None
         self._writers: set[asyncio.StreamWriter] = set()
 
@@ -33,21 +38,26 @@ class Cable:
             self._server.close()
         self._drop()
 
-    async def cut(self) -> None:
-        """Every connection ends, and no other comes about, until `mode` is set back."""
-        self.mode = "cut"
-        self._drop()
+    async def turn(self, mode: Mode) -> None:
+        """While "cut" there is no connection, and none comes about."""
+        self._mode = mode
+        if mode == "dead":
+            self._alive.clear()
+        else:
+            self._alive.set()
+        if mode == "cut":
+            self._drop()
 
     def _drop(self) -> None:
         for writer in list(self._writers):
             writer.transport.abort()
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self.mode == "cut":
+        if self._mode == "cut":
             writer.transport.abort()
             return
         try:
-            far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._far)
+            far_reader, far_writer = await asyncio.open_connection(*self._far)
         except OSError:
             writer.transport.abort()
             return
@@ -55,24 +65,19 @@ class Cable:
         await asyncio.gather(self._pass(reader, far_writer), self._pass(far_reader, writer), return_exceptions=True)
         self._writers -= {writer, far_writer}
 
-    async def _until_alive(self) -> None:
-        if self.mode == "dead":
-            await asyncio.sleep(0.02)
-            await self._until_alive()
-
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while data := await reader.read(65536):
-                await self._until_alive()
+                await self._alive.wait()
                 writer.write(data)
         finally:
             writer.transport.abort()
 
 
 @contextmanager
-def cable(thread: EngineThread, port: int) -> Iterator[Cable]:
+def cable(thread: EngineThread, host: str, port: int) -> Iterator[Cable]:
     """An open cable to a port."""
-    made = Cable(port)
+    made = Cable(host, port)
     thread.call(made.open())
     try:
         yield made

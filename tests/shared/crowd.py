@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import httpx
 
@@ -15,7 +16,13 @@ from tests.support.exchange import Exchange, Request
 from tests.support.gateway import Gateway
 from tests.support.site import CHAT, chat
 
-Span = tuple[float, float]
+
+class Span(NamedTuple):
+    """From when to when, and which request."""
+
+    start: float
+    end: float
+    name: str = ""
 
 
 @dataclass
@@ -39,6 +46,7 @@ class Crowd:
         self.errors: list[str] = []
         self.left: dict[str, float] = {}
         self._number = 0
+        self._asking: dict[str, Gateway] = {}
         for engine in engines:
             engine.respond = self._respond
 
@@ -50,9 +58,21 @@ class Crowd:
             else:
                 await asyncio.sleep(0.1)
 
+    def killed(self, gateway: Gateway) -> None:
+        """Its requests are over; engines hear of it later."""
+        now = time.monotonic()
+        self.left |= dict.fromkeys((name for name, at in self._asking.items() if at is gateway), now)
+
     async def _ask(self, post: Post) -> None:
         self._number += 1
         name = f"crowd-{self._number}"
+        self._asking[name] = post.gateway
+        try:
+            await self._ask_as(name, post)
+        finally:
+            del self._asking[name]
+
+    async def _ask_as(self, name: str, post: Post) -> None:
         leaves = self.random.random() < 0.15
         client, started = post.client, time.monotonic()
         headers = {"x-request-id": name}
@@ -90,18 +110,19 @@ class Crowd:
 
     def _span(self, request: Request, now: float) -> Span:
         # An engine hears of a client that left only after the gateway has given its place to another.
-        ends = [request.ended_at, request.gone_at, self.left.get(request.header("x-request-id") or "")]
+        name = request.header("x-request-id") or ""
+        ends = [request.ended_at, request.gone_at, self.left.get(name)]
         end = min((at for at in ends if at is not None), default=now)
-        return request.received_at, max(end, request.received_at)
+        return Span(request.received_at, max(end, request.received_at), name)
 
 
-def most(spans: Iterable[Span], ignored: Iterable[Span] = ()) -> int:
-    """How many ran at once at most, at any instant outside of the ignored spans."""
+def most(spans: Iterable[Span], ignored: Iterable[Span] = ()) -> list[Span]:
+    """Those that ran at once when most did, of all instants outside of the ignored spans at which one began."""
     quiet = list(ignored)
-    events = sorted(event for start, end in spans for event in ((start, 1), (end, -1)))
-    running = highest = 0
-    for at, change in events:
-        running += change
-        if change > 0 and not any(start <= at <= end for start, end in quiet):
-            highest = max(highest, running)
-    return highest
+    running: set[Span] = set()
+    fullest: list[Span] = []
+    for span in sorted(span for span in spans if span.start < span.end):
+        running = {each for each in running if each.end > span.start} | {span}
+        if len(running) > len(fullest) and not any(each.start <= span.start <= each.end for each in quiet):
+            fullest = sorted(running)
+    return fullest

@@ -84,7 +84,13 @@ class Counts:
     silent: set[str] = field(default_factory=set)
     switch: SwitchState = field(default_factory=SwitchState)
 
+    def listen(self) -> None:
+        """Silence is held against nobody where all were silent."""
+        if self.silent == set(self.leases):
+            self.silent.clear()
+
     def enter(self, name: str) -> None:
+        self.listen()
         self.leases.setdefault(name, {})
         self.silent.discard(name)
 
@@ -116,6 +122,8 @@ class Counts:
         wishes: Sequence[tuple[int, Wish]] = (),
     ) -> list[Place] | None:
         """One step of a gateway; None if it is unknown."""
+        if name in self.leases:
+            self.listen()
         if name not in self.leases or name in self.silent:
             return None
         self.forget([*self.silent, *forget])

@@ -83,6 +83,15 @@ class Shared:
         if self._client.zscore(f"{BASE}:gateways", name) is not None:
             self._client.zadd(f"{BASE}:gateways", {name: 1})
 
+    def pass_time(self, seconds: float) -> None:
+        """As gateways are remembered, so much later."""
+        for name in self.remembered():
+            self._client.zincrby(f"{BASE}:gateways", -1000 * seconds, name)
+
+    def remembered(self) -> set[str]:
+        names: Any = self._client.zrange(f"{BASE}:gateways", 0, -1)
+        return set(names)
+
     def wait_long(self) -> None:
         """Whatever waits for time to pass has waited long enough."""
         for name in ("since", "alone_since"):

@@ -127,18 +127,51 @@ async def test_clients_that_leave_while_redis_is_asked(engine_thread: EngineThre
 
 
 async def test_a_gateway_that_was_paused_takes_a_new_name(engine_thread: EngineThread, redis: RedisServer) -> None:
+    """Its places were given away, so that the pool holds too many: it says so, and nobody is let in until they end."""
     async with fleet(engine_thread, section(redis), policy={"threshold": 2}) as here:
         await here.joined()
         assert await here.hold(2, 0) == [UNDER] * 2
         here.gateways[0].process.send_signal(signal.SIGSTOP)
         await here.joined(1, gateways=1)
         await here.eventually(lambda: here.gateways[1].pool_status("speculative")["inflight"] == 0)
+        assert await here.hold(3, 1) == [UNDER] * 2 + [OVER]
         here.gateways[0].process.send_signal(signal.SIGCONT)
         await here.joined()
         await here.counts_are_right()
-        assert await here.hold(1, 1) == [OVER]
-        failures = await asyncio.to_thread(here.gateways[0].metrics)
-        assert failures.total("spillway_redis_up") == 1
+        assert await here.hold(2) == [OVER] * 2
+        await here.end("speculative", 2)
+        await here.counts_are_right()
+        assert await here.hold(2) == [OVER] * 2
+        await here.end("speculative")
+        await here.counts_are_right()
+        assert await here.hold(2, 0) == [UNDER, OVER]
+        metrics = [await asyncio.to_thread(each.metrics) for each in here.gateways]
+        assert [each.total("spillway_redis_up") for each in metrics] == [1, 1]
+        assert [each.total("spillway_redis_failures_total", kind="forgotten") for each in metrics] == [1, 0]
+        said = [line["message"] for line in here.gateways[0].log if "forgotten" in line.get("message", "")]
+        assert len(said) == 1
+        assert said[0].endswith("s ago: its requests in flight for fake, 2, count again")
+
+
+async def test_an_answer_that_came_while_the_gateway_was_paused(
+    engine_thread: EngineThread, redis: RedisServer
+) -> None:
+    """It is read, however late: nobody was slow but the gateway itself."""
+    patience = 2.0
+    settings = section(redis, heartbeat_seconds=patience, expiry_seconds=60.0, timeout_seconds=patience)
+    async with fleet(engine_thread, settings, gateways=1, policy={"threshold": 2}) as here:
+        await here.joined()
+        redis.pause()
+        asking = asyncio.create_task(here.hold(3))
+        await asyncio.sleep(0.3)
+        here.gateways[0].process.send_signal(signal.SIGSTOP)
+        redis.resume()
+        await asyncio.sleep(1.5 * patience)
+        here.gateways[0].process.send_signal(signal.SIGCONT)
+        assert await asking == [UNDER] * 2 + [OVER]
+        metrics = await asyncio.to_thread(here.gateways[0].metrics)
+        assert metrics.total("spillway_redis_failures_total") == 0
+        assert metrics.total("spillway_local_decisions_total") == 0
 
 
 async def test_what_is_said_of_it(engine_thread: EngineThread, redis: RedisServer) -> None:

@@ -13,6 +13,8 @@ from typing import Any
 
 import redis
 
+from tests.support.namespace import Namespace
+
 REDIS = "redis-server"
 START_SECONDS = 20.0
 
@@ -27,13 +29,21 @@ class RedisServer:
     """A server process that keeps nothing on disk. Its port stays its own while it is down."""
 
     def __init__(
-        self, folder: Path, *options: str, binary: str = REDIS, sentinel: Path | None = None, **client: Any
+        self,
+        folder: Path,
+        *options: str,
+        binary: str = REDIS,
+        sentinel: Path | None = None,
+        inside: Namespace | None = None,
+        **client: Any,
     ) -> None:
         """`options` follow the command; `client` is for clients that must log in, or speak TLS (`ssl`)."""
         self._folder = folder
         self._binary = binary
         self._options = options
         self._sentinel = sentinel
+        self._inside = inside
+        self.host = inside.links[0].address if inside else "127.0.0.1"
         self._settings = {"socket_timeout": 5.0, "decode_responses": True, **client}
         self._reserved = socket.socket()
         self._reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -43,18 +53,24 @@ class RedisServer:
 
     @property
     def url(self) -> str:
-        return f"{'rediss' if self._settings.get('ssl') else 'redis'}://127.0.0.1:{self.port}"
+        return f"{'rediss' if self._settings.get('ssl') else 'redis'}://{self.host}:{self.port}"
 
     def client(self) -> "redis.Redis":
         """A blocking client; the caller closes it."""
-        return redis.Redis(host="127.0.0.1", port=self.port, **self._settings)
+        return redis.Redis(host=self.host, port=self.port, **self._settings)
 
     def start(self) -> None:
         """Starts it empty, and waits until it answers."""
         port = ("--port", "0", "--tls-port") if self._settings.get("ssl") else ("--port",)
-        head = [self._binary, *([str(self._sentinel), "--sentinel"] if self._sentinel else [])]
+        head = [
+            *(self._inside.run if self._inside else ()),
+            self._binary,
+            *([str(self._sentinel), "--sentinel"] if self._sentinel else []),
+        ]
         plain = [] if self._sentinel else ["--save", "", "--appendonly", "no"]
-        listen = [*port, str(self.port), "--bind", "127.0.0.1", "--dir", str(self._folder), "--daemonize", "no"]
+        # Where it is alone on its network it needs no protection.
+        bind = ["--bind", "0.0.0.0", "--protected-mode", "no"] if self._inside else ["--bind", self.host]
+        listen = [*port, str(self.port), *bind, "--dir", str(self._folder), "--daemonize", "no"]
         log = (self._folder / f"redis-{self.port}.log").open("ab")
         self.process = subprocess.Popen([*head, *listen, *plain, *self._options], stdout=log, stderr=log)
         log.close()

@@ -105,6 +105,12 @@ class SharedCounts:
         """Redis failed."""
         self.failures[model, kind] = self.failures.get((model, kind), 0) + 1
 
+    def forgotten(self, model: str, seconds: float, held: int) -> None:
+        """This gateway was silent for too long, or Redis has lost what it knew."""
+        self.failed(model, "forgotten")
+        text = "redis had forgotten this gateway, last heard %.3f s ago: its requests in flight for %s, %d, count again"
+        _log.warning(text, seconds, model, held)
+
 
 def gateway_id() -> str:
     """A name for this process: that of its host, and something that no other process on a host of that name has."""

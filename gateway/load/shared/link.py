@@ -33,6 +33,8 @@ _STEP = 4
 _RELEASE_SECONDS = 0.002
 # Every so many heartbeats the leases are compared one by one.
 _AUDIT_BEATS = 5
+# Items of a reply to anything but a beat, which alone keeps a gateway remembered.
+_STEP_REPLY = 6
 # Old names that may still have something in Redis, which forgets them by itself a little later.
 _STALE = 100
 
@@ -68,6 +70,8 @@ class Link:
         self._sent: deque[tuple[float, Sequence[Ask], tuple[Argument, ...]]] = deque()
         self._published = -1
         self._beats = 0
+        self._heard = 0.0
+        self._looked = False
         self._scheduled = False
         self._refreshed: list[asyncio.Future[None]] = []
         self._beat = Timer(loop, self._live)
@@ -137,6 +141,7 @@ class Link:
         name = f"{self._gateway}.{next(self._numbers)}"
         script = self._script = Script(settings.key_prefix, self.model, name, settings.expiry_seconds)
         self._connection = connection
+        self._heard = monotonic()
         async with asyncio.timeout(settings.timeout_seconds):
             await connection.call(script.hello())
         held, stale = dict(self.held), tuple(self._stale)
@@ -173,6 +178,7 @@ class Link:
         if self._script is not None:
             self._stale = [*self._stale, self._script.incarnation][-_STALE:]
             self._script = None
+        self._looked = False
         for timer in (self._beat, self._overdue, self._late, self._hold):
             timer.stop()
 
@@ -194,6 +200,7 @@ class Link:
         """Redis has dropped our leases, and done nothing since: come back under another name, and ask again."""
         self._asks = [*asks, *self._asks]
         if self.state == "up":
+            self._journal.forgotten(self.model, monotonic() - self._heard, len(self.held))
             self._set("joining", None)
             self._beat.stop()
             self._hold.start(self._settings.timeout_seconds)
@@ -246,10 +253,13 @@ class Link:
         if not isinstance(reply, list):
             self._refused(reply)
             return
-        _, asks, _ = self._sent.popleft()
+        sent, asks, _ = self._sent.popleft()
+        self._looked = False
         if reply[0] != "ok":
             self._forgotten(asks)
             return
+        if len(reply) > _STEP_REPLY:
+            self._heard = sent
         if asks:
             answers, held, now = reply[5], self.held, monotonic()
             for at, ask in enumerate(asks):
@@ -302,8 +312,9 @@ class Link:
         left = self._sent[0][0] + patience - monotonic()
         if left > 0:
             self._overdue.start(left)
-        elif left > -patience / 4:
-            # If the event loop was held up, the reply may be here and unread.
+        elif not self._looked:
+            # If the event loop was held up, or the whole process, the reply may be here and unread.
+            self._looked = True
             self._overdue.start(patience / 4)
         else:
             self.fail("timeout", f"no answer within {patience:g} s")

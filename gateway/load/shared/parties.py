@@ -57,6 +57,10 @@ class Journal(Protocol):
         """Redis failed: timeout, connection or error."""
         ...
 
+    def forgotten(self, model: str, seconds: float, held: int) -> None:
+        """Redis had dropped this gateway's leases, so many, after it had last been heard so long ago."""
+        ...
+
     def waited(self, model: str, seconds: float) -> None:
         """A request had its answer after so long."""
         ...

@@ -38,12 +38,27 @@ local call, floor, sub = redis.call, math.floor, string.sub
 
 local clock = call('TIME')
 local now = clock[1] * 1000 + floor(clock[2] / 1000)
+local mine, forgotten = call('ZSCORE', GATEWAYS, ME), nil
+if not mine and WHAT ~= 'hello' then return {'unknown'} end
+local function expired()
+  return call('ZRANGEBYSCORE', GATEWAYS, '-inf', '(' .. now)
+end
+forgotten = expired()
+if WHAT ~= 'step' or #forgotten > 0 then
+  -- Where nobody was heard, it was Redis that was away, or all that is around it: no more of that than a third of the
+  -- expiry is held against anyone. Silence so tells the dead from the living only while some are heard.
+  local last = call('ZREVRANGE', GATEWAYS, 0, 0, 'WITHSCORES')[2]
+  local away = last and floor(now - last + EXPIRY - EXPIRY / 3) or 0
+  if away > 0 then
+    for _, name in ipairs(call('ZRANGE', GATEWAYS, 0, -1)) do call('ZINCRBY', GATEWAYS, away, name) end
+    mine, forgotten = mine and mine + away, expired()
+  end
+end
 if WHAT == 'hello' then
   call('ZADD', GATEWAYS, now + EXPIRY, ME)
   return {'ok'}
 end
-local mine = call('ZSCORE', GATEWAYS, ME)
-if not mine or tonumber(mine) < now then return {'unknown'} end
+if tonumber(mine) < now then return {'unknown'} end
 
 local function names(key, name)
   return sub(key, 1, #key - #ME) .. name
@@ -117,7 +132,6 @@ local function arrive()
 end
 
 -- Who is forgotten, and what the caller has besides.
-local forgotten = call('ZRANGEBYSCORE', GATEWAYS, '-inf', '(' .. now)
 for _, name in ipairs(list()) do forgotten[#forgotten + 1] = name end
 local dropped = {}
 for _, name in ipairs(forgotten) do

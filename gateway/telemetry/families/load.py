@@ -107,7 +107,10 @@ REDIS_FAILURES = Family(
     (
         MODEL,
         one_of(
-            "kind", ("timeout", "connection", "error"), error="it answered with one, such as that it is out of memory"
+            "kind",
+            ("timeout", "connection", "error", "forgotten"),
+            error="it answered with one, such as that it is out of memory",
+            forgotten="silent for `expiry_seconds`, or Redis lost its data: the requests here did not count",
         ),
     ),
     of="failures",
