@@ -1,6 +1,7 @@
 """Spillway itself, with everything on that a deployment has on: two pools, leases, metrics, the access log."""
 
 import subprocess
+from collections.abc import Mapping
 from importlib.metadata import version as package_version
 from pathlib import Path
 
@@ -31,14 +32,14 @@ def _config(site: Site, redis: str | None) -> dict[str, object]:
     }
 
 
-def _command(site: Site, python: Path, redis: str | None = None) -> Command:
-    """One process; its log goes to a file like every child's."""
+def _command(site: Site, python: Path, redis: str | None = None, *path: Path) -> Command:
+    """One process; its log goes to a file like every child's. `path`: where Python looks first."""
     if not python.exists():
         raise SetupError(f"{python} is missing: run `make install` and `bash bench/setup.sh`")
     configuration = site.write("spillway.yaml", yaml.safe_dump(_config(site, redis)))
     return Command(
         (str(python), "-m", "gateway.cli", "serve", "--config", configuration),
-        {"PYTHONPATH": f"{ROOT}:{ROOT / 'engine-images'}"},
+        {"PYTHONPATH": ":".join(map(str, (*path, ROOT, ROOT / "engine-images")))},
     )
 
 
@@ -66,6 +67,16 @@ def sharing(name: str, redis: str | None) -> Proxy:
     """Spillway on the interpreter of `.venv`, counting by itself or in this Redis."""
     setup = f"{_SETUP}; counts in Redis" if redis else _SETUP
     return Proxy(name, setup, lambda site: _command(site, VENV / "python", redis), lambda: _version(VENV / "python"))
+
+
+def variant(name: str, root: Path, env: Mapping[str, str] | None = None, *path: Path) -> Proxy:
+    """Spillway of the source in this folder on the interpreter of `.venv`, in this environment."""
+
+    def command(site: Site) -> Command:
+        plain = _command(site, VENV / "python", None, *path, root)
+        return Command(plain.argv, {**plain.env, **(env or {})})
+
+    return Proxy(name, _SETUP, command, lambda: _version(VENV / "python"))
 
 
 PROXY = Proxy("spillway", _SETUP, lambda site: _command(site, OPTIMISED), lambda: _version(OPTIMISED))
