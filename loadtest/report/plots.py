@@ -1,13 +1,14 @@
 """The plots, each as the text of an SVG element."""
 
 import io
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle, groupby
 
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
+from matplotlib.ticker import NullLocator
 
 from loadtest.records.model import Look, Results
 from loadtest.stats import Cell
@@ -18,6 +19,7 @@ from loadtest.stats.verdict import SPILLWAY
 COLOURS = {SPECULATIVE: "#d9730d", BASELINE: "#2b8a5c", SPILLWAY: "#2f5fd0"}
 OTHERS = ("#8a4fbf", "#666666", "#b03a5b", "#7a6a00")
 MOST_POINTS = 1500
+LABEL_SHARE = 0.04  # of the axis that a label takes
 WIDE, NARROW = (11.0, 3.6), (5.4, 3.6)
 
 
@@ -76,12 +78,24 @@ def _curve(axes: Axes, results: Results, of: Callable[[Cell], float], style: str
 
 
 def _concurrency(axes: Axes, results: Results) -> None:
+    places = levels(results.cells)
     axes.set_xscale("log")
-    axes.xaxis.set_major_locator(FixedLocator(levels(results.cells)))
+    axes.set_xticks(places, _labels(places))
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(ScalarFormatter())
     axes.set_xlabel("requests at once")
     axes.grid(alpha=0.3)
+
+
+def _labels(places: Sequence[int]) -> list[str]:
+    """The levels as text; empty where it would run into the one before, on a logarithmic axis."""
+    reach = math.log(places[-1] / places[0])
+    found: list[str] = []
+    last = -math.inf
+    for place in places:
+        free = math.log(place) - last > LABEL_SHARE * reach
+        found.append(str(place) if free else "")
+        last = math.log(place) if free else last
+    return found
 
 
 def _throughput(axes: Axes, results: Results) -> None:

@@ -63,9 +63,10 @@ def test_a_sweep(loadtest: Image, pinnable: Container, results: Path) -> None:
 
 def test_locust(loadtest: Image, pinnable: Container, results: Path) -> None:
     few = ("--users", "3", "--spawn-rate", "3", "--tasks", "2", "--think", "0", "ChatUser")
-    where = ("--host", pinnable.base_url, "--csv", "/results/locust", "--html", "/results/locust.html")
-    run(loadtest, results, "locust", "--headless", *where, *few)
+    files = ("--csv", "/results/locust", "--html", "/results/locust.html", "--out", "/results")
+    run(loadtest, results, "locust", "--headless", "--host", pinnable.base_url, *files, *few)
     with (results / "locust_stats.csv").open() as file:
         [row] = [row for row in csv.DictReader(file) if row["Type"] == "POST"]
     assert (row["Name"], row["Request Count"], row["Failure Count"]) == ("chat", "6", "0")
     assert (results / "locust.html").exists()
+    assert (results / "report.html").read_text().count("<svg") == 3
