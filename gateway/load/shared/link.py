@@ -245,6 +245,8 @@ class Link:
         command = script.step(what, owner.terms(), adopt=adopt, views=views, release=release, asks=asks)
         adopt.clear()
         release.clear()
+        # It would wake an idle gateway once for each request, to find nothing left to send.
+        self._late.stop()
         self._sent.append((monotonic(), asks, command))
         self._overdue.start(self._settings.timeout_seconds)
         connection.send(command, self._replied)
