@@ -1,9 +1,10 @@
 """`python -m bench.simulated_pair`: does the simulator say what real engines behind the real gateway do?
 
-Two llama.cpp servers with a small model on this machine, one of which drafts, behind the gateway. First each pool is
-measured by itself, and both at once: that makes the curves. Then the gateway routes at concurrencies and thresholds
-that were not measured, and the simulator says from the curves alone what comes out. Takes five minutes, and wants a
-machine that does nothing else.
+Two llama.cpp servers with a small model on this machine, one of which drafts, behind the gateway. Each pool is
+measured by itself, and both at once: that makes the curves. Between that, the gateway routes at concurrencies and
+thresholds that were not measured so, and the simulator says from the curves alone what comes out. All of it is measured
+in several rounds, as a machine is not as fast in one minute as in another, and each cell's figure is the mean over the
+rounds. Takes eight minutes, and wants a machine that does nothing else.
 """
 
 import argparse
@@ -12,7 +13,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -39,7 +40,7 @@ TOKENS = 48
 LEVELS = (1, 2, 4, 6, 8, 12, 16)
 TOGETHER = (1, 4)
 ROUTED = (("spill", 2, 3), ("spill", 2, 6), ("spill", 2, 12), ("spill", 4, 6), ("switch", 3, 2), ("switch", 3, 12))
-WARM_UP, SECONDS = 1.5, 6.0
+WARM_UP, SECONDS, ROUNDS = 1.5, 4.5, 3
 
 _say = partial(print, flush=True)
 
@@ -160,36 +161,51 @@ def gateway(folder: Path, urls: dict[str, str], mode: str, threshold: int) -> It
 
 
 def measure(folder: Path) -> dict[str, Any]:
-    """Everything that is real."""
+    """Everything that is real: for each cell what it was in each round."""
+    alone: dict[str, list[list[Cell]]] = {role: [[] for _ in LEVELS] for role in ROLES}
+    together: list[list[list[Cell]]] = [[[] for _ in ROLES] for _ in TOGETHER]
+    routed: list[list[Cell]] = [[] for _ in ROUTED]
     with engines(folder) as urls:
-        alone: dict[str, list[Cell]] = {role: [] for role in ROLES}
-        together: list[list[Cell]] = []
-        routed: list[tuple[str, int, Cell]] = []
-        with gateway(folder, urls, "spill", 2) as url:
-            for role in ROLES:
-                asyncio.run(closed_loop(url, [role] * SLOTS, 3.0))
-                for level in LEVELS:
-                    alone[role] += asyncio.run(closed_loop(url, [role] * level, SECONDS * (1.5 if level > 4 else 1.0)))
-                    _say(role, alone[role][-1])
-            for level in TOGETHER:
-                together.append(asyncio.run(closed_loop(url, [*ROLES] * level, SECONDS)))
-                _say("together", together[-1])
-        for mode, threshold, level in ROUTED:
-            with gateway(folder, urls, mode, threshold) as url:
-                [cell] = asyncio.run(closed_loop(url, [None] * level, SECONDS * 1.5))
-                routed.append((mode, threshold, cell))
-                _say(mode, threshold, routed[-1])
+        for number in range(ROUNDS):
+            with gateway(folder, urls, "spill", 2) as url:
+                for role in ROLES:
+                    if not number:
+                        asyncio.run(closed_loop(url, [role] * SLOTS, 3.0))
+                    for cells, level in zip(alone[role], LEVELS, strict=True):
+                        cells += asyncio.run(closed_loop(url, [role] * level, SECONDS))
+                        _say(role, cells[-1])
+                for pair, level in zip(together, TOGETHER, strict=True):
+                    for cells, cell in zip(pair, asyncio.run(closed_loop(url, [*ROLES] * level, SECONDS)), strict=True):
+                        cells.append(cell)
+                        _say("together", cell)
+            for cells, (mode, threshold, level) in zip(routed, ROUTED, strict=True):
+                with gateway(folder, urls, mode, threshold) as url:
+                    cells += asyncio.run(closed_loop(url, [None] * level, SECONDS))
+                    _say(mode, threshold, cells[-1])
     return {
-        "alone": {role: [cell._asdict() for cell in cells] for role, cells in alone.items()},
-        "together": [[cell._asdict() for cell in cells] for cells in together],
-        "routed": [[mode, threshold, cell._asdict()] for mode, threshold, cell in routed],
+        "alone": {role: [_over(cells) for cells in levels] for role, levels in alone.items()},
+        "together": [[_over(cells) for cells in pair] for pair in together],
+        "routed": [[mode, threshold, _over(cells)] for (mode, threshold, _), cells in zip(ROUTED, routed, strict=True)],
     }
+
+
+def _over(rounds: Sequence[Cell]) -> dict[str, float]:
+    """The mean over the rounds, and by how much of it throughput differed between the least and the most."""
+    _, *means = (fmean(figures) for figures in zip(*rounds, strict=True))
+    cell = Cell(rounds[0].clients, *means)
+    figures = [each.throughput for each in rounds]
+    return {**cell._asdict(), "spread": (max(figures) - min(figures)) / cell.throughput}
+
+
+def _cell_of(figures: Mapping[str, float]) -> Cell:
+    """Without what `_over` adds."""
+    return Cell(int(figures["clients"]), *(figures[name] for name in Cell._fields[1:]))
 
 
 def curves(measured: dict[str, Any]) -> dict[str, Any]:
     """A file of curves from the first half of what was measured."""
-    alone = {role: [Cell(**cell) for cell in cells] for role, cells in measured["alone"].items()}
-    together = [[Cell(**cell) for cell in cells] for cells in measured["together"]]
+    alone = {role: [_cell_of(cell) for cell in cells] for role, cells in measured["alone"].items()}
+    together = [[_cell_of(cell) for cell in cells] for cells in measured["together"]]
     losses = []
     for level, (fast, plain) in zip(TOGETHER, together, strict=True):
         apart = sum(cell.throughput for cells in alone.values() for cell in cells if cell.clients == level)
@@ -217,15 +233,17 @@ def report(measured: dict[str, Any], path: Path) -> list[float]:
     path.write_text(yaml.safe_dump(curves(measured)))
     _say(path.read_text())
     off = []
-    _say("| policy | clients | real tok/s | simulated | off | real drafting | simulated | real TTFT | simulated |")
-    _say("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    heads = ("policy", "clients", "real tok/s", "between rounds", "simulated", "off")
+    _say(f"| {' | '.join((*heads, 'real drafting', 'simulated', 'real TTFT', 'simulated'))} |")
+    _say("| --- " * 10 + "|")
     for mode, threshold, figures in measured["routed"]:
-        cell = Cell(**figures)
+        cell = _cell_of(figures)
         case = Case(str(path), f"closed:{cell.clients}", f"{mode}:{threshold}", Plan(requests=3000))
         found = compare.run(case)
         off.append(found.throughput / cell.throughput - 1.0)
         _say(
-            f"| {mode}, {threshold} | {cell.clients} | {cell.throughput:.1f} | {found.throughput:.1f} | {off[-1]:+.0%} "
+            f"| {mode}, {threshold} | {cell.clients} | {cell.throughput:.1f} | {figures['spread']:.0%} "
+            f"| {found.throughput:.1f} | {off[-1]:+.0%} "
             f"| {cell.drafting:.0%} | {found.speculative_share:.0%} "
             f"| {cell.ttft * 1000:.0f} ms | {found.ttft_p50 * 1000:.0f} ms |"
         )

@@ -10,8 +10,9 @@ from math import exp, sqrt
 # Variance of the factor's logarithm that a second adds: while the pool is observed, and beyond the first few seconds
 # since it last was, when anything may have happened (20% in half a minute). Where that ends: 40%.
 _DRIFT, _UNSEEN, _SEEN_SECONDS, _WIDEST = 1.0e-5, 1.6e-3, 5.0, 0.16
-# Observations so many standard deviations off are a jump: one alone, or a second one in the same direction.
-_JUMP, _AGAIN = 4.0, 2.5
+# Two observations in a row so many standard deviations off, in the same direction, are a jump. One alone may be a burst
+# of prompts, or what an engine was held up by.
+_JUMP = 2.5
 # How much of the squared residual enters its mean, at which it starts, and its bounds. Residuals are cut at a factor
 # of four and a half.
 _MEMORY, _FIRST, _LEAST, _CUT = 0.05, 0.01, 2.5e-3, 1.5
@@ -24,10 +25,10 @@ class Level:
     """
 
     def __init__(self) -> None:
-        """At the curve, and not sure of it."""
+        """At the curve, which is made of the same requests: what they say of the speed as such is in it."""
         self.value = 0.0
         self.factor = 1.0
-        self.variance = _WIDEST
+        self.variance = 0.0
         self.noise = _FIRST
         self.scatter = _FIRST
         self._at: float | None = None
@@ -37,13 +38,20 @@ class Level:
         """Begin at this logarithm of the factor."""
         self.value, self.factor = value, exp(value)
 
+    def doubt(self) -> None:
+        """The curve comes from elsewhere."""
+        self.variance = _WIDEST
+
     @property
     def spread(self) -> float:
         """Standard deviation of observations about what was expected, jumps included."""
         return sqrt(self.scatter)
 
     def observe(self, at: float, log_ratio: float, requests: float = 1.0) -> None:
-        """A request ran at exp(`log_ratio`) times the curve's speed, or so many together in the mean."""
+        """A request ran at exp(`log_ratio`) times the curve's speed, or so many together in the mean.
+
+        A part of one is a short answer, whose speed says less.
+        """
         if self._at is not None:
             passed = max(at - self._at, 0.0)
             unseen = max(passed - _SEEN_SECONDS, 0.0)
@@ -55,11 +63,11 @@ class Level:
         noise = max(self.noise / requests, _LEAST)
         deviation = residual / sqrt(self.variance + noise)
         self.scatter += _MEMORY * (residual * residual - self.scatter)
-        side = (deviation > _AGAIN) - (deviation < -_AGAIN)
-        if abs(deviation) > _JUMP or (side and side == self._side):
+        side = (deviation > _JUMP) - (deviation < -_JUMP)
+        if side and side == self._side:
             self.variance += residual * residual
-        elif requests == 1.0:
-            self.noise = noise = max(self.noise + _MEMORY * (residual * residual - self.noise), _LEAST)
+        elif requests <= 1.0:
+            self.noise = max(self.noise + _MEMORY * (residual * residual * requests - self.noise), _LEAST)
         self._side = side
         gain = self.variance / (self.variance + noise)
         self.value += gain * residual

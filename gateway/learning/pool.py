@@ -16,6 +16,8 @@ from gateway.routing import NEVER, NODES, UNKNOWN, Curve, gains
 
 # An answer shorter than this says nothing of a rate.
 _LEAST_TOKENS, _LEAST_SECONDS = 8, 0.02
+# Tokens of an answer from which on its speed is as sure as a longer one's: stalls weigh the less, the longer it takes.
+_LONG = 100.0
 # Requests near a count before a new one there is compared with them; requests as many as which a prior's point counts.
 _COMPARABLE, _PRIOR = 4.0, 2.0
 # On shared hardware, an answer is the whole load's where no more than this part of it was in the other pool.
@@ -132,6 +134,7 @@ class PoolLearning:
             self._shape.add(at, count, 100.0, 100.0 / rate, _PRIOR)
             self._requests += _PRIOR
         self._newest, self._stale = at, True
+        self.level.doubt()
 
     def dump(self) -> dict[str, Any]:
         """What was learned, as JSON-able values; `age` of the newest observation against `now` is the caller's."""
@@ -167,7 +170,8 @@ class PoolLearning:
     ) -> None:
         """Tokens and seconds are those of one of so many `requests`."""
         if paces and sketch.near(count) >= _COMPARABLE:
-            self.level.observe(at, log(tokens * pace_at(paces, count) / seconds), requests)
+            weight = requests * min(tokens / _LONG, 1.0)
+            self.level.observe(at, log(tokens * pace_at(paces, count) / seconds), weight)
         sketch.add(at, count, tokens / self.level.factor, seconds, requests)
 
     def _fit(self, sketch: Sketch) -> list[float]:

@@ -14,6 +14,8 @@ from gateway.routing.types import ModelLoad, Role
 BURST = 4.0
 # Seconds between two: what the first one tells should be known before the second.
 _APART = 3.0
+# Seconds for which a trial goes on that the policy's own choices come between.
+_PATIENCE = 30.0
 # Requests near a count that make it a known one.
 _KNOWN = 0.5
 # What part of those near the pool's present count is little at a higher one.
@@ -65,8 +67,12 @@ def explore(
     """
     credit, at, trial, trying = budget
     credit = min(credit + settings.exploration, BURST)
-    if trial and trying == role and _spare(load, role, settings):
-        return True, Budget(credit - 1.0, at, trial - 1, role)
+    if trial:
+        if trying == role and _spare(load, role, settings):
+            return True, Budget(credit - 1.0, at, trial - 1, role)
+        if trying != role and now - at <= _PATIENCE:
+            # The policy itself sends this one there.
+            return False, Budget(credit, at, trial, trying)
     if credit >= 1.0 and now - at >= _APART and (ticket < 0.5 or curve.requests < 1.0):
         trial = _trial(curve, count, now, settings)
         if trial and _spare(load, role, settings):

@@ -1,5 +1,6 @@
 """The policies that are compared: the gateway's own functions, with the state that it keeps for them."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Protocol
 
@@ -16,7 +17,7 @@ class Prompts(Protocol):
         ...
 
 
-class Arm:
+class Arm(ABC):
     """A policy in the simulator. `changes` counts how often it has turned all new requests to another pool."""
 
     watches = False
@@ -33,18 +34,21 @@ class Arm:
         """Where the policy stands, for one that has such a thing: for a timeline."""
         return ""
 
-    def meet(self, pools: Mapping[Role, Prompts], /) -> None:
+    def meet(self, _pools: Mapping[Role, Prompts], /) -> None:
         """Learn of the pools before the first request."""
+        return
 
+    @abstractmethod
     def place(self, load: ModelLoad, job: Job, now: float, /) -> Placement:
         """Choose a pool for a newcomer, which `load` does not count."""
-        raise NotImplementedError
 
-    def settled(self, load: ModelLoad, now: float, /) -> None:
+    def settled(self, _load: ModelLoad, _now: float, /) -> None:
         """The load has changed."""
+        return
 
-    def ended(self, job: Job, /) -> None:
+    def ended(self, _job: Job, /) -> None:
         """A request is done."""
+        return
 
 
 class Pinned(Arm):

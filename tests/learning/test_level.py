@@ -56,3 +56,30 @@ def test_a_guest_on_shared_hardware_moves_the_level_and_not_the_shape() -> None:
     assert pool.level.factor == pytest.approx(0.59, rel=0.15)
     assert after.rate(8) == pytest.approx(0.59 * before.rate(8), rel=0.2)
     assert after.requests == before.requests
+
+
+def test_a_short_answer_that_was_held_up_does_not_move_it() -> None:
+    learning = Learning(LearningSettings())
+    end = serve(learning, "speculative", PACE, COUNTS, noise=0.05)
+    before = learning.pools["speculative"].level.factor
+    learning.observe("speculative", observation(end + 1, 8.0, 1.35 * PACE(8.0), tokens=10))
+    assert learning.pools["speculative"].level.factor == pytest.approx(before, rel=0.02)
+
+
+def test_one_answer_that_was_held_up_is_not_taken_for_a_change() -> None:
+    learning = Learning(LearningSettings())
+    end = serve(learning, "speculative", PACE, COUNTS, noise=0.02)
+    before = learning.pools["speculative"].level.factor
+    learning.observe("speculative", observation(end + 1, 8.0, 1.3 * PACE(8.0)))
+    assert learning.pools["speculative"].level.factor == pytest.approx(before, rel=0.05)
+
+
+def test_slow_first_requests_do_not_set_the_speed_of_their_count() -> None:
+    """A start with many at once: the first to end are short, and slow, as the others' prompts came between."""
+    learning = Learning(LearningSettings())
+    for number in range(6):
+        learning.observe("speculative", observation(0.1 * number, 15.0, 1.5 * PACE(15.0), tokens=12 + number))
+        learning.curves(float(number))
+    end = serve(learning, "speculative", PACE, [15.0] * 15, start=10.0)
+    serve(learning, "speculative", PACE, [12.0] * 40, start=end)
+    assert learning.curves(end + 60)[0].rate(15) == pytest.approx(1 / PACE(15), rel=0.06)

@@ -80,3 +80,13 @@ def test_none_where_it_is_switched_off() -> None:
 
 def test_the_other_pool_is_looked_at_soon_after_the_start() -> None:
     assert explored(UNKNOWN, UNKNOWN, [(1.0, 1, 0, 0.9)] * 30) == BURST
+
+
+def test_a_trial_goes_on_when_the_policys_own_choices_come_between() -> None:
+    plain = exact_curve(PLAIN, 1.0)
+    known = [0.0] * 44
+    known[0] = known[1] = known[2] = 1000.0
+    plain = plain._replace(known=tuple(known))
+    # One request in the speculative pool is worth another; the ninth is not.
+    asked = [(5.0, 1, 0, 0.1), (0.1, 9, 1, 0.1), (0.1, 1, 1, 0.1), (0.1, 9, 2, 0.1), (0.1, 1, 2, 0.1)]
+    assert explored(exact_curve(TREE, 1.0), plain, asked) == 3
