@@ -8,17 +8,24 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gateway import __version__
+from spillway_engine.commandline import Parser, until_unread
+
+_CONFIG = "SPILLWAY_CONFIG"
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run a command and return its exit status: 2 for a bad configuration or command line, 1 for other failures."""
+    return until_unread(lambda: _run(argv))
+
+
+def _run(argv: list[str] | None) -> int:
     args = _parser().parse_args(argv)
     run: Callable[[argparse.Namespace], int] = args.run
     return run(args)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> Parser:
+    parser = Parser(
         prog="spillway", description="Load-aware gateway between speculative and baseline pools of LLM engines."
     )
     parser.add_argument("--version", action="version", version=f"spillway {__version__}")
@@ -27,17 +34,21 @@ def _parser() -> argparse.ArgumentParser:
     serve = commands.add_parser("serve", help="run the gateway")
     serve.add_argument(
         "--config",
-        type=Path,
-        default=os.environ.get("SPILLWAY_CONFIG"),
-        required="SPILLWAY_CONFIG" not in os.environ,
+        default=os.environ.get(_CONFIG, ""),
         metavar="FILE",
-        help="configuration file; the default is $SPILLWAY_CONFIG",
+        help=f"configuration file (default: ${_CONFIG})",
     )
-    serve.set_defaults(run=_serve)
+    serve.set_defaults(run=_serve, refuse=serve.error)
 
     check = commands.add_parser("check-config", help="validate a configuration and print what would be in force")
-    check.add_argument("file", type=Path, metavar="FILE")
-    check.set_defaults(run=_check_config)
+    check.add_argument(
+        "config",
+        nargs="?",
+        default=os.environ.get(_CONFIG, ""),
+        metavar="FILE",
+        help=f"configuration file (default: ${_CONFIG})",
+    )
+    check.set_defaults(run=_check_config, refuse=check.error)
 
     from loadtest import calibrate
 
@@ -76,7 +87,7 @@ def _serve(args: argparse.Namespace) -> int:
     from gateway.app import ListenError, serve
     from gateway.config import ConfigError, Loaded, load_config
 
-    path = Path(args.config)
+    path = _config_file(args, "--config FILE")
 
     def load() -> Loaded:
         return load_config(path, os.environ)
@@ -96,10 +107,16 @@ def _serve(args: argparse.Namespace) -> int:
     return 0
 
 
+def _config_file(args: argparse.Namespace, option: str) -> Path:
+    if not args.config:
+        args.refuse(f"no configuration file: give {option}, or set {_CONFIG}")
+    return Path(args.config)
+
+
 def _check_config(args: argparse.Namespace) -> int:
     from gateway.config import check
 
-    return check.run(args.file, os.environ, sys.stdout, sys.stderr)
+    return check.run(_config_file(args, "FILE"), os.environ, sys.stdout, sys.stderr)
 
 
 if __name__ == "__main__":

@@ -16,17 +16,14 @@ _complain = partial(print, file=sys.stderr, flush=True)
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds its options."""
     add_server_options(parser)
-    add_load_options(parser, levels=LEVELS, repeats=2)
+    add_load_options(parser, levels=LEVELS, repeats=2, out="none, and nothing is kept")
     parser.add_argument("--write", type=Path, metavar="FILE", help="set the threshold in this configuration file")
 
 
 def run(args: argparse.Namespace) -> int:
     """Exit status: 0; 1 if no threshold follows from what was measured; 2 if it could not be measured or written."""
-    if importlib.util.find_spec("jinja2") is None:
-        _complain(
-            "spillway calibrate needs packages that are not installed: install spillway with its extra `loadtest`,"
-        )
-        _complain("such as pip install 'spillway[loadtest]'")
+    if args.out is not None and importlib.util.find_spec("jinja2") is None:
+        _complain("spillway calibrate: --out needs jinja2: in the checkout, pip install '.[loadtest]'")
         return 2
     from loadtest.client import BadTargetError
     from loadtest.commands import calibrating

@@ -4,6 +4,7 @@ import argparse
 import sys
 from datetime import UTC, datetime
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 
 from loadtest import records, report
@@ -13,12 +14,17 @@ from loadtest.options import add_server_options, add_sweep_options
 from loadtest.prompts import KINDS, BadMixError, library
 from loadtest.stats import quantiles
 from loadtest.sweep import BadArmError, BadPlanError, SweepError
+from spillway_engine.commandline import Parser, until_unread
 
 _complain = partial(print, file=sys.stderr, flush=True)
 
 
 def main(argv: list[str] | None = None) -> int:
     """Runs a command. Exit status: 0; 1 if requests failed or the run was cut short; 2 if it could not be run."""
+    return until_unread(lambda: _run(argv))
+
+
+def _run(argv: list[str] | None) -> int:
     args, rest = _parser().parse_known_args(argv)
     if rest and args.run is not _locust:
         _parser().error(f"unrecognized arguments: {' '.join(rest)}")
@@ -30,8 +36,10 @@ def main(argv: list[str] | None = None) -> int:
     return status
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="spillway-loadtest", description="What adaptive routing gains, measured.")
+def _parser() -> Parser:
+    parser = Parser(prog="spillway-loadtest", description="What adaptive routing gains, measured.")
+    parser.passes_on = True
+    parser.add_argument("--version", action="version", version=f"spillway-loadtest {version('spillway')}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
     sweep = commands.add_parser("sweep", help="a closed loop at each level of concurrency, for each arm in turn")
@@ -45,6 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     again.set_defaults(run=_report)
 
     locust = commands.add_parser("locust", help="run locust with the shipped users and shapes", add_help=False)
+    locust.passes_on = True
     locust.set_defaults(run=_locust)
 
     prompts = commands.add_parser("prompts", help="the shipped prompts: how many, and how long")

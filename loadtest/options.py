@@ -21,14 +21,16 @@ def add_server_options(parser: argparse.ArgumentParser) -> None:
         "--api-key", default=os.environ.get(KEY_VARIABLE, ""), metavar="KEY", help=f"default: ${KEY_VARIABLE}"
     )
     group.add_argument("--header", action="append", default=[], metavar="'NAME: VALUE'", help="may be repeated")
-    group.add_argument("--timeout", type=float, default=600.0, metavar="SECONDS", help="for one request")
+    group.add_argument(
+        "--timeout", type=float, default=600.0, metavar="SECONDS", help="for one request (default: %(default)g)"
+    )
     group.add_argument("--insecure", action="store_true", help="take any TLS certificate")
     group.add_argument("--ca-file", metavar="FILE", help="certificates to trust, as PEM")
 
 
 def add_sweep_options(parser: argparse.ArgumentParser) -> None:
     """Adds what a sweep can be told."""
-    add_load_options(parser, levels=LEVELS, repeats=3)
+    add_load_options(parser, levels=LEVELS, repeats=3, out="loadtest-results/ and the time")
     group = parser.add_argument_group("arms")
     group.add_argument(
         "--arm",
@@ -43,8 +45,8 @@ def add_sweep_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_load_options(parser: argparse.ArgumentParser, *, levels: str, repeats: int) -> None:
-    """Adds what any closed loop can be told."""
+def add_load_options(parser: argparse.ArgumentParser, *, levels: str, repeats: int, out: str) -> None:
+    """Adds what any closed loop can be told. `out`: the default folder, in words."""
     group = parser.add_argument_group("load")
     group.add_argument("--levels", default=levels, help="requests at once (default: %(default)s)")
     group.add_argument("--requests", type=int, default=30, help="a level (default: %(default)s), and at least ...")
@@ -61,7 +63,7 @@ def add_load_options(parser: argparse.ArgumentParser, *, levels: str, repeats: i
         "--body", type=_object, default={}, metavar="JSON", help='more members of each request: {"ignore_eos": true}'
     )
     group.add_argument("--note", default="", help="a sentence for the report: what hardware, what engines")
-    group.add_argument("--out", type=Path, metavar="DIR", help="folder for the results")
+    group.add_argument("--out", type=Path, metavar="DIR", help=f"folder for the results (default: {out})")
 
 
 def _object(text: str) -> dict[str, object]:

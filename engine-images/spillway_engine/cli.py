@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from spillway_engine import launch as launching
+from spillway_engine.commandline import Parser, until_unread
 from spillway_engine.hardware import Architecture
 from spillway_engine.node import NodeError
 from spillway_engine.overrides import Overrides, parse_flag, parse_variable
@@ -21,7 +22,11 @@ _BAD_USAGE = 2
 
 def main(argv: list[str] | None = None) -> int:
     """Run a command; returns its exit status: 2 for a bad profile, option or value, 3 for a launch that is refused."""
-    parser = argparse.ArgumentParser(prog="spillway-engine", description="Launches engines from profiles.")
+    return until_unread(lambda: _run_command(argv))
+
+
+def _run_command(argv: list[str] | None) -> int:
+    parser = Parser(prog="spillway-engine", description="Launches engines from profiles.")
     add_arguments(parser)
     args = parser.parse_args(argv)
     run: Callable[[argparse.Namespace], int] = args.run
@@ -59,9 +64,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     stop = commands.add_parser("pre-stop", help="wait until gateways send this engine nothing new")
     _add_port(stop)
-    stop.add_argument("--least", type=float, default=15.0, metavar="SECONDS", help="wait so long anyway (%(default)s)")
-    stop.add_argument("--quiet", type=float, default=5.0, metavar="SECONDS", help="without a request (%(default)s)")
-    stop.add_argument("--most", type=float, default=60.0, metavar="SECONDS", help="then give up (%(default)s)")
+    stop.add_argument(
+        "--least", type=float, default=15.0, metavar="SECONDS", help="wait so long anyway (default: %(default)s)"
+    )
+    stop.add_argument(
+        "--quiet", type=float, default=5.0, metavar="SECONDS", help="without a request (default: %(default)s)"
+    )
+    stop.add_argument("--most", type=float, default=60.0, metavar="SECONDS", help="then give up (default: %(default)s)")
     stop.set_defaults(run=_pre_stop)
 
     compare = commands.add_parser("verify", help="compare the greedy answers of two engines, and their speed")
@@ -178,9 +187,12 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _probe(args: argparse.Namespace) -> int:
-    from spillway_engine.probe import is_ready
+    from spillway_engine.probe import unready
 
-    return 0 if is_ready(f"http://localhost:{args.port}", args.timeout) else 1
+    reason = unready(f"http://localhost:{args.port}", args.timeout)
+    if reason is not None:
+        print(f"spillway engine probe: {reason}", file=sys.stderr)
+    return 0 if reason is None else 1
 
 
 def _pre_stop(args: argparse.Namespace) -> int:

@@ -3,12 +3,15 @@
 import httpx
 
 
-def is_ready(url: str, timeout: float) -> bool:
-    """Whether the engine has loaded and is not draining: SGLang answers 503 before and after, and refuses at first.
+def unready(url: str, timeout: float) -> str | None:
+    """Why the engine is not ready, None if it is: SGLang answers 503 while it loads and drains, and refuses at first.
 
     Costs no token where SGLANG_ENABLE_HEALTH_ENDPOINT_GENERATION is 0, as in all profiles.
     """
     try:
-        return httpx.get(f"{url}/health", timeout=timeout, trust_env=False).status_code == httpx.codes.OK
-    except httpx.TransportError:
-        return False
+        status = httpx.get(f"{url}/health", timeout=timeout, trust_env=False).status_code
+    except httpx.TimeoutException:
+        return f"no answer from {url}/health within {timeout:g} s"
+    except httpx.TransportError as error:
+        return f"no engine answers at {url}: {error}"
+    return None if status == httpx.codes.OK else f"{status} from {url}/health: the engine loads, or is about to end"

@@ -22,7 +22,7 @@ the least that works, [examples/spillway.yaml](../examples/spillway.yaml) shows 
 sizes are bytes. A field that is left out has its default; an unknown field is refused.
 
 `spillway check-config FILE` prints the configuration that would be in force, defaults included and keys masked, and
-exits with 0; or it prints every problem with its line, and exits with 2.
+exits with 0; or it prints every problem with its line, and exits with 2. Without `FILE` it takes `$SPILLWAY_CONFIG`.
 
 ## Environment
 

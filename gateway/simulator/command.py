@@ -1,9 +1,9 @@
 """`spillway simulate`, from options to files."""
 
 import argparse
+import importlib.util
 import sys
 from itertools import product
-from pathlib import Path
 from typing import TypeVar
 
 from gateway.simulator import catalogue, compare, report, specs
@@ -31,12 +31,16 @@ def run(args: argparse.Namespace) -> int:
             _list()
             return 0
         cases = _cases(args)
+        if args.plot and importlib.util.find_spec("matplotlib") is None:
+            raise OptionError("--plot needs matplotlib: in the checkout, pip install '.[simulate]'")
         results = compare.with_regret(list(compare.run_all(cases, args.jobs)))
         print(report.table(results))
         _write(args, results)
     except (OptionError, specs.SpecError, catalogue.CatalogueError, CurveError, LengthError, TraceError) as error:
         print(f"spillway simulate: {error}", file=sys.stderr)
         return 2
+    except BrokenPipeError:
+        raise
     except OSError as error:
         print(f"spillway simulate: {error.filename}: {error.strerror}", file=sys.stderr)
         return 1
@@ -112,14 +116,6 @@ def _write(args: argparse.Namespace, results: list[Result]) -> None:
         with args.csv.open("w", encoding="utf-8", newline="") as out:
             report.write_csv(results, out)
     if args.plot:
-        _plot(args.plot, results)
-
-
-def _plot(path: Path, results: list[Result]) -> None:
-    try:
         from gateway.simulator.plots import draw
-    except ModuleNotFoundError as error:
-        if error.name != "matplotlib":
-            raise
-        raise OptionError("--plot needs matplotlib: pip install 'spillway[simulate]'") from error
-    draw(path, results)
+
+        draw(args.plot, results)

@@ -33,5 +33,5 @@ def start_tracing(environ: Mapping[str, str]) -> Tracing | None:
     try:
         from gateway.telemetry.traces import Traces
     except ImportError as error:
-        raise UntraceableError(f"no traces are made: install spillway[otel] ({error})") from error
+        raise UntraceableError(f"no traces are made: {error}: in the checkout, pip install '.[otel]'") from error
     return Traces(environ)

@@ -19,7 +19,7 @@ class MissingLibraryError(RuntimeError):
 def write(results: Results, folder: Path) -> Path:
     """Writes report.html, without plots where matplotlib is missing. Raises MissingLibraryError without jinja2."""
     if importlib.util.find_spec("jinja2") is None:
-        raise MissingLibraryError("the report needs jinja2: install spillway with its extra `loadtest`")
+        raise MissingLibraryError("the report needs jinja2: in the checkout, pip install '.[loadtest]'")
     from jinja2 import Environment, StrictUndefined
 
     plots: dict[str, str] = {}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from spillway_engine.prestop import wait_until_quiet
-from spillway_engine.probe import is_ready
+from spillway_engine.probe import unready
 
 
 class Counting(http.server.ThreadingHTTPServer):
@@ -93,7 +93,7 @@ def test_an_engine_that_does_not_count_is_waited_for_as_long_as_said(engine: Cou
 
 
 def test_it_is_ready_at_200_alone(engine: Counting) -> None:
-    assert is_ready(engine.url, 2.0)
+    assert unready(engine.url, 2.0) is None
     engine.status = 503
-    assert not is_ready(engine.url, 2.0)
-    assert not is_ready("http://127.0.0.1:1", 2.0)
+    assert unready(engine.url, 2.0) == f"503 from {engine.url}/health: the engine loads, or is about to end"
+    assert "no engine answers" in (unready("http://127.0.0.1:1", 2.0) or "")

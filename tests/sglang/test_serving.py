@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from spillway_engine.prestop import wait_until_quiet
-from spillway_engine.probe import is_ready
+from spillway_engine.probe import unready
 from spillway_engine.verify import comparison
 from tests.sglang.server import MODEL, Server
 from tests.support.config import config, model, pool
@@ -75,7 +75,7 @@ def test_it_is_503_while_it_loads(loading: tuple[Server, Gateway, list[int]]) ->
     assert answered == [503]
     assert set(server.seen) <= {"refused", 503}
     assert server.seen[0] == "refused"
-    assert is_ready(server.url, 10)
+    assert unready(server.url, 10) is None
 
 
 def test_a_completion(front: Gateway) -> None:

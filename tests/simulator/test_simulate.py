@@ -2,6 +2,7 @@
 
 import csv
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from gateway.simulator.measures import Histogram
 from gateway.simulator.sharing import Sharing
 from gateway.simulator.simulation import Plan, Step
 from gateway.simulator.specs import SpecError
+from tests.support.lacking import lacking
 
 SHORT = ["--requests", "300"]
 
@@ -40,6 +42,14 @@ def test_a_table_and_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     with files[1].open() as file:
         assert [row["policy"] for row in csv.DictReader(file)] == [row["policy"] for row in rows]
     assert files[2].read_text().lstrip().startswith("<?xml")
+
+
+def test_without_matplotlib_a_plot_is_refused_before_anything_is_simulated(tmp_path: Path) -> None:
+    command = [*lacking("matplotlib"), "simulate", "--load", "closed:1", *SHORT]
+    assert subprocess.run(command, capture_output=True, timeout=60).returncode == 0
+    ended = subprocess.run([*command, "--plot", tmp_path / "x.svg"], capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == "spillway simulate: --plot needs matplotlib: in the checkout, pip install '.[simulate]'\n"
 
 
 def test_the_same_command_says_the_same(tmp_path: Path) -> None:
