@@ -15,6 +15,8 @@ App = Callable[[Any, Any, Any], Awaitable[None]]
 
 # A body slower than this on the whole is refused, however regularly it trickles.
 _BODY_BYTES_PER_SECOND = 1024
+# A timer that is later than this tells of a process that stood still.
+_PUNCTUAL_SECONDS = 0.1
 
 
 class Connection(Protocol):
@@ -93,7 +95,9 @@ class Client:
                 loop = self._connection.loop
                 started = started or loop.time()
                 patience = started + size / _BODY_BYTES_PER_SECOND + limits.body_seconds - loop.time()
-                await self._finish(reading, min(patience, limits.body_seconds))
+                patience = max(0.0, min(patience, limits.body_seconds))
+                if await self._finish(reading, patience, limits.body_seconds):
+                    started = loop.time() - size / _BODY_BYTES_PER_SECOND
                 message = reading.value
             else:
                 message = reading
@@ -125,22 +129,35 @@ class Client:
         self.gone = True
         self.waker.wake()
 
-    async def _finish(self, reading: Driven[Message], seconds: float) -> None:
+    async def _finish(self, reading: Driven[Message], seconds: float, anew: float) -> bool:
+        """Returns whether the process stood still: it has not read what came meanwhile, and waits `anew`."""
+        loop = self._connection.loop
+        stood = False
+        try:
+            deadline = loop.time() + seconds
+            while not await self._done(reading, seconds):
+                if loop.time() - deadline < _PUNCTUAL_SECONDS:
+                    raise ApiError(
+                        408,
+                        "The request's body came too slowly. Send it without pauses.",
+                        code="request_timeout",
+                        headers=((b"connection", b"close"),),
+                    )
+                stood, seconds = True, anew
+                deadline = loop.time() + seconds
+        finally:
+            if not reading.done:
+                reading.close()
+        return stood
+
+    async def _done(self, reading: Driven[Message], seconds: float) -> bool:
         alarm = Alarm(self._connection.loop, seconds, self.waker.wake)
         try:
             while not reading.done and not alarm.rung:
                 await self.waker.wait()
         finally:
             alarm.cancel()
-            if not reading.done:
-                reading.close()
-        if not reading.done:
-            raise ApiError(
-                408,
-                "The request's body came too slowly. Send it without pauses.",
-                code="request_timeout",
-                headers=((b"connection", b"close"),),
-            )
+        return reading.done
 
 
 def _too_large(limits: Limits) -> ApiError:

@@ -14,6 +14,7 @@ from gateway.server.protocol import time_out_overdue
 
 _KEEP_ALIVE_SECONDS = 75
 _BACKLOG = 4096
+_LOOK_SECONDS = 1.0
 
 
 class Server(uvicorn.Server):
@@ -62,8 +63,11 @@ class Server(uvicorn.Server):
     async def _time_out_overdue(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
-            await asyncio.sleep(1.0)
-            time_out_overdue(self.server_state.connections, loop.time())
+            due = loop.time() + _LOOK_SECONDS
+            await asyncio.sleep(_LOOK_SECONDS)
+            # If the process stood still, what clients sent meanwhile may be unread: the next look tells.
+            if loop.time() - due < _LOOK_SECONDS / 2:
+                time_out_overdue(self.server_state.connections, loop.time())
 
 
 def listening_socket(listen: Listen) -> socket.socket:

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import time
 
 import pytest
 
@@ -58,6 +59,27 @@ async def test_a_body_that_stops() -> None:
     assert (refused.value.status, refused.value.code) == (408, "request_timeout")
     downstream.upload(b"late")
     await asyncio.sleep(0)
+
+
+def stand_still(seconds: float) -> None:
+    """All timers that fall into it are due at its end, before anything is read."""
+    time.sleep(seconds)
+
+
+async def test_a_process_that_stood_still_reads_on() -> None:
+    """Past the end of the time, however many pieces there are to read; the time goes on from there."""
+    downstream = Downstream()
+    task = reading(downstream, limits=Limits(body_seconds=0.2))
+    await asyncio.sleep(0)
+    stand_still(0.5)
+    for _ in range(3):
+        await asyncio.sleep(0.001)
+        downstream.trickle(b"x")
+    await asyncio.sleep(0.001)
+    assert not task.done()
+    with pytest.raises(ApiError) as refused:
+        await asyncio.wait_for(task, 5)
+    assert refused.value.status == 408
 
 
 async def test_a_body_that_trickles() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -104,6 +105,20 @@ async def test_a_slow_body(here: Site, gap: float) -> None:
         await here.gateway.counted("spillway_requests_total", before + 1, code="408")
     assert here.requests() == 0
     await here.gateway.assert_idle()
+
+
+@pytest.mark.parametrize("sent_before", [40, -10], ids=["head", "body"])
+async def test_a_gateway_that_stood_still_blames_no_client(here: Site, sent_before: int) -> None:
+    """Its timers are due before it reads what came meanwhile."""
+    sent = request_bytes(json.dumps(chat()).encode())
+    async with raw_client(here.gateway.port) as client:
+        await client.send(sent[:sent_before])
+        await asyncio.sleep(0.2)
+        here.gateway.process.send_signal(signal.SIGSTOP)
+        await client.send(sent[sent_before:])
+        await asyncio.sleep(BODY_SECONDS + 1.5)
+        here.gateway.process.send_signal(signal.SIGCONT)
+        assert (await client.response()).status == 200
 
 
 async def test_each_of_many_slow_bodies_is_refused(here: Site) -> None:
