@@ -120,6 +120,8 @@ def test_numbers_are_those_of_status(browser: Browser, here: Site) -> None:
         until(lambda: known() == [["8", "8", "2 of 2"], ["3", "32", "2 of 2"]])
         until(lambda: told() == known())
         expect(page.locator("[data-pool=speculative] .badge")).to_have_text("at its limit")
+        for pool, limit in zip(POOLS, ("4", "16"), strict=True):
+            expect(page.locator(f"[data-pool={pool}] progress").first).to_have_attribute("max", limit)
         here.baseline[0].health = "unready"
         until(lambda: field(page, "baseline", "ready") == "1 of 2")
         trouble = page.locator("[data-pool=baseline] [data-state=ejected] .state")

@@ -51,7 +51,7 @@ class Pool {
       const some = series.slice(Math.max(0, index - 2), index + 1);
       return [it.at, some.reduce((sum, one) => sum + one.tokens, 0) / some.length, null];
     }));
-    this.replicas.show(pool.replicas);
+    this.replicas.show(pool.replicas, down ? 0 : pool.limit / pool.ready);
   }
 }
 

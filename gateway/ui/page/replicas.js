@@ -11,8 +11,9 @@ export class Replicas {
     this.element = el('div', { class: 'replicas' }, this.cells, this.words);
   }
 
-  show(replicas) {
-    const most = Math.max(1, ...replicas.map((replica) => replica.inflight));
+  // limit: of one replica; where there is none, the busiest fills its bar.
+  show(replicas, limit) {
+    const most = limit > 0 ? limit : Math.max(1, ...replicas.map((replica) => replica.inflight));
     this.cells.hidden = replicas.length <= FEW;
     this.cells.replaceChildren(...(this.cells.hidden ? [] : replicas.map((replica) => cell(replica, most))));
     const troubled = replicas.filter((replica) => replica.state !== 'ready');
@@ -27,7 +28,7 @@ export class Replicas {
 function cell(replica, most) {
   const words = `${host(replica.url)}: ${replica.inflight} in flight, ${replica.state}`;
   const made = el('i', { 'data-state': replica.state, title: replica.error ? `${words}, ${replica.error}` : words });
-  made.style.setProperty('--load', String(replica.inflight / most));
+  made.style.setProperty('--load', String(Math.min(1, replica.inflight / most)));
   return made;
 }
 
