@@ -126,7 +126,10 @@ REFUSED: dict[str, tuple[Values, str]] = {
         redis(password="${PASSWORD}"),
         "config.redis.password is ${PASSWORD}, which no variable of the gateway has: add it to gateway.extraEnv",
     ),
-    "a password in the values": (redis(password="secret"), "/config/redis/password"),
+    "a password in the values": (
+        redis(password="secret"),
+        "config.redis.password is a secret and may not stand in the values: use redis.passwordSecret,",
+    ),
     "a Secret and a variable": (
         redis(password="${P}") | {"redis": {"passwordSecret": {"name": "r"}}},
         "config.redis.password and its Secret in redis are both given: keep one",

@@ -113,3 +113,6 @@ def test_the_notes_tell_what_to_mind() -> None:
     assert "WARNING" not in text
     assert "It is one pod, for trials" in text
     assert "WARNING" not in notes(CASES["Sentinels"])
+    assert "WARNING: gateway.replicas is 0, so no gateway runs" in notes(
+        example("small") | {"gateway": {"replicas": 0}}
+    )

@@ -126,6 +126,9 @@
 {{- range include "spillway.gateway.env" .root | fromYamlArray }}{{ $variables = append $variables .name }}{{ end }}
 {{- range list "username" "password" "sentinel_username" "sentinel_password" }}
 {{- $value := get $redis . | default "" }}
+{{- if and (hasSuffix "password" .) $value (not (regexMatch "^\\$\\{[A-Za-z_][A-Za-z0-9_]*\\}$" $value)) }}
+{{- fail (printf "config.redis.%s is a secret and may not stand in the values: use redis.%s, or ${NAME} of gateway.extraEnv" . (ternary "passwordSecret" "sentinelPasswordSecret" (eq . "password"))) }}
+{{- end }}
 {{- if and (hasPrefix "${" $value) (not (has (trimAll "${}" $value) $variables)) }}
 {{- fail (printf "config.redis.%s is %s, which no variable of the gateway has: add it to gateway.extraEnv, or use redis.passwordSecret" . $value) }}
 {{- end }}
