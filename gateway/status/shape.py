@@ -36,6 +36,29 @@ class Pool(msgspec.Struct):
     outside: int = 0
 
 
+class Point(msgspec.Struct):
+    """`rate`: tokens per second of one request with so many on a replica."""
+
+    inflight: int
+    rate: float
+
+
+class Learned(msgspec.Struct):
+    """How fast a pool is, from so many requests, the last of which ended `age` seconds ago."""
+
+    requests: int = 0
+    age: float | None = None
+    curve: list[Point] = []
+
+
+class Adaptive(msgspec.Struct):
+    """What the policy `adaptive` knows. `crossover`: from how many on a speculative replica the next goes elsewhere."""
+
+    mode: str | None = None
+    crossover: int | None = None
+    pools: dict[str, Learned] = {}
+
+
 class Model(msgspec.Struct):
     """One model. `source` says where its counts come from, since when."""
 
@@ -43,6 +66,7 @@ class Model(msgspec.Struct):
     pools: dict[str, Pool]
     aliases: list[str] = []
     policy: dict[str, Any] = {}
+    adaptive: Adaptive | None = None
     queued: int = 0
     gateways: int = 1
     source: str = "local"

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from gateway.status.shape import Model, Pool, Redis, Replica, Status
+from gateway.status.shape import Adaptive, Model, Pool, Redis, Replica, Status
 
 T = TypeVar("T")
 
@@ -44,6 +44,8 @@ def _redis(redis: Redis) -> str:
 def _model(model: Model, redis: Redis | None, most: int) -> Iterator[str]:
     yield f"model {model.name}" + (f", also {', '.join(model.aliases)}" if model.aliases else "")
     yield f"  policy  {_policy(model)}"
+    if model.adaptive is not None:
+        yield from _adaptive(model.adaptive)
     yield f"  counts  {_counts(model, redis)}"
     yield f"  queue   {model.queued} waiting{' here' if redis else ''}"
     yield ""
@@ -65,6 +67,20 @@ def _policy(model: Model) -> str:
     if "high" in policy:
         said += f": {'high, to the baseline' if policy['high'] else 'low, to the speculative'} pool"
     return said
+
+
+def _adaptive(adaptive: Adaptive) -> Iterator[str]:
+    known = "no crossover known" if adaptive.crossover is None else f"crossover at {adaptive.crossover} on a replica"
+    decided = f"decided the last by: {adaptive.mode.replace('_', ' ')}" if adaptive.mode else "nothing decided yet"
+    yield f"  now     {decided}; {known}"
+    for role, pool in adaptive.pools.items():
+        if not pool.curve:
+            yield f"  learned {role}: nothing yet"
+            continue
+        ends = [pool.curve[0], *pool.curve[1:][-1:]]
+        rates = ", ".join(f"{point.rate:.4g} at {point.inflight}" for point in ends)
+        age = "" if pool.age is None else f", the last {pool.age:.0f} s ago"
+        yield f"  learned {role}: tokens/s of a request {rates} on a replica, from {pool.requests} requests{age}"
 
 
 def _plain(policy: dict[str, Any]) -> Iterator[str]:

@@ -65,6 +65,31 @@ def test_redis_that_is_away() -> None:
     assert "  pool         in flight  here  limit  share   ready\n" in page
 
 
+def test_what_the_policy_adaptive_has_learned() -> None:
+    rates = ((1, 212.43), (2, 180.0), (8, 61.5))
+    curve = [{"inflight": at, "rate": rate, "worth": 1.0, "requests": 9.0} for at, rate in rates]
+    learned = {
+        "mode": "explore_quiet",
+        "crossover": 12,
+        "pools": {
+            "speculative": {"requests": 1500, "age": 2.3, "curve": curve},
+            "baseline": {"requests": 0, "age": None, "curve": []},
+        },
+    }
+    policy = {"kind": "adaptive", "objective": "balanced"}
+    page = shown(status(model(pool(replica()), adaptive=learned) | {"policy": policy}))
+    assert (
+        "  policy  adaptive, objective balanced\n"
+        "  now     decided the last by: explore quiet; crossover at 12 on a replica\n"
+        "  learned speculative: tokens/s of a request 212.4 at 1, 61.5 at 8 on a replica, from 1500 requests, "
+        "the last 2 s ago\n"
+        "  learned baseline: nothing yet\n"
+        "  counts  of this gateway alone\n"
+    ) in page
+    page = shown(status(model(pool(replica()), adaptive={"mode": None, "crossover": None, "pools": {}})))
+    assert "  now     nothing decided yet; no crossover known\n" in page
+
+
 def test_what_engines_hold_from_elsewhere() -> None:
     said: list[Fields] = [
         {"engine_load": {"count": 7, "age": 1.0, "error": None}, "outside": 4},
