@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from gateway import __version__
 from gateway.api.auth import Keys
 from gateway.api.control import Control, add_admin, admin_app, public_app
 from gateway.api.status import describe
@@ -23,7 +24,7 @@ from gateway.models import Models
 from gateway.pools import Pool
 from gateway.relay import Connections, Relay, RetryBudget, Settings, Watchdog, is_relayed
 from gateway.relay.client import App, Message, Receive, Send
-from gateway.server import Server, bounded_protocol, listening_socket, make_server
+from gateway.server import Server, bounded_protocol, listening_socket, make_server, unlistenable
 from gateway.supervisor import Supervisor
 from gateway.telemetry import (
     AdaptiveCollector,
@@ -56,7 +57,7 @@ class Gateway:
         """Start from a validated configuration."""
         config, clock = loaded.config, time.monotonic
         self._loaded = loaded
-        self._draining = False
+        self._draining = self._refused = False
         self._listening: list[Server] = []
         self._second_signal = asyncio.Event()
         self._stop = asyncio.Event()
@@ -135,7 +136,7 @@ class Gateway:
                 task.cancel()
 
     def _warn(self) -> None:
-        for warning in self._loaded.config.warnings():
+        for warning in self._loaded.warnings:
             _log.warning("configuration: %s", warning)
 
     def apply(self, loaded: Loaded) -> None:
@@ -187,7 +188,7 @@ class Gateway:
             keys=lambda: self._settings.keys,
             started=int(time.time()),
         )
-        public = public_app(control)
+        public = public_app(control, alone=config.admin is not None)
         if config.admin is None:
             add_ui(add_admin(public, control), self._live)
         listeners = [_bound("listen", config.listen)]
@@ -201,6 +202,8 @@ class Gateway:
             admin = admin_app(control)
             add_ui(admin, self._live)
             servers.append(make_server(admin, config.admin, listeners[1], protocol))
+        served = ", ".join(f"{model.name} ({model.policy.kind})" for model in config.models)
+        _log.info("spillway %s, configuration %s: %s", __version__, self._loaded.sources[0].path, served)
         for listener, verb in zip(listeners, ("listening", "admin listening"), strict=False):
             host, port = listener.getsockname()[:2]
             _log.info("%s on %s:%d", verb, host, port)
@@ -223,7 +226,8 @@ class Gateway:
         """Unready but serving; then no new connections while streams finish; a second signal cuts both short."""
         drain = self._loaded.config.drain
         public, *others = servers
-        _log.info("draining: unready for %g s, then up to %g s for streams", drain.delay_seconds, drain.timeout_seconds)
+        text = "draining: unready for %g s, then up to %g s for streams; a second signal ends at once"
+        _log.info(text, drain.delay_seconds, drain.timeout_seconds)
         await self._unless_signalled(drain.delay_seconds)
         public.stop(0.0 if self._second_signal.is_set() else drain.timeout_seconds)
         hurried = asyncio.create_task(self._second_signal.wait())
@@ -249,6 +253,7 @@ class Gateway:
 
     def _reloaded(self, result: ReloadResult) -> None:
         if result.outcome == "refused":
+            self._refused = True
             self.metrics.reloads.add(("refused",))
             self.metrics.config_valid.set(0)
             for problem in result.error.problems if result.error else ():
@@ -258,17 +263,16 @@ class Gateway:
         if result.outcome == "applied":
             self.metrics.reloads.add(("applied",))
             _log.info("configuration applied, sha256 %s", result.loaded.digest if result.loaded else "")
+        else:
+            _log.info("configuration %s", "is again the one that serves" if self._refused else "unchanged")
+        self._refused = False
 
 
 def _bound(name: str, listen: Listen) -> socket.socket:
     try:
         return listening_socket(listen)
     except OSError as error:
-        # What asyncio and socket add to the system's words repeats the address.
-        plain = error.errno is not None and not isinstance(error, socket.gaierror)
-        reason = os.strerror(error.errno or 0) if plain else error.strerror or str(error)
-        reason = reason[:1].lower() + reason[1:]
-        raise ListenError(f"{name}: can't listen on {listen.host}:{listen.port}: {reason}") from error
+        raise ListenError(unlistenable(name, listen, error)) from error
 
 
 def _traces() -> Tracing | None:

@@ -35,7 +35,10 @@ def this_node(shared_memory: Path = Path("/dev/shm")) -> Node:
     try:
         done = subprocess.run(_QUERY, capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise NodeError(f"nvidia-smi: {error}: is this a node with GPUs, and may the container see them?") from None
+        reason = "no answer within 60 s"
+        if isinstance(error, OSError):
+            reason = "not found" if isinstance(error, FileNotFoundError) else str(error.strerror).lower()
+        raise NodeError(f"nvidia-smi: {reason}: is this a node with GPUs, and may the container see them?") from None
     if done.returncode:
         raise NodeError(f"nvidia-smi: exit status {done.returncode}: {(done.stdout + done.stderr).strip()}")
     rows = [[cell.strip() for cell in line.split(",", 2)] for line in done.stdout.splitlines() if line.strip()]

@@ -17,6 +17,8 @@ from gateway.api.listing import list_models
 from gateway.api.status import describe
 from gateway.models import Models
 
+_OPERATORS = ("status", "ui", "metrics")
+
 
 @dataclass(frozen=True)
 class Control:
@@ -30,9 +32,9 @@ class Control:
     started: int
 
 
-def public_app(control: Control) -> FastAPI:
-    """What clients and the kubelet may ask: /health, /ready, /v1/models."""
-    app = _new_app()
+def public_app(control: Control, *, alone: bool = False) -> FastAPI:
+    """What clients and the kubelet may ask: /health, /ready, /v1/models. `alone`: the rest is at another address."""
+    app = _new_app(alone)
 
     @app.api_route("/health", methods=["GET", "HEAD"])
     async def health() -> dict[str, str]:
@@ -79,7 +81,7 @@ def add_admin(app: FastAPI, control: Control) -> FastAPI:
     return app
 
 
-def _new_app() -> FastAPI:
+def _new_app(alone: bool) -> FastAPI:
     app = FastAPI(title="Spillway", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
 
     @app.exception_handler(ApiError)
@@ -93,7 +95,10 @@ def _new_app() -> FastAPI:
         if error.status_code == 405:
             failure = ApiError(405, f"{path} does not take {method}; use GET.", code="method_not_allowed")
         else:
-            advice = "OpenAI's endpoints are under /v1/; /health, /ready, /status, /ui and /metrics are ours."
+            ours = "/health and /ready" if alone else "/health, /ready, /status, /ui and /metrics"
+            advice = f"OpenAI's endpoints are under /v1/; {ours} are ours."
+            if alone and path.strip("/").partition("/")[0] in _OPERATORS:
+                advice = "The gateway serves it at its admin address."
             failure = ApiError(404, f"There is nothing at {path}. {advice}", code="unknown_path")
         return Response(failure.body(), error.status_code, error.headers, media_type="application/json")
 

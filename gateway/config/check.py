@@ -16,6 +16,6 @@ def run(path: Path, env: Mapping[str, str], out: TextIO, err: TextIO) -> int:
     except ConfigError as error:
         err.writelines(f"{problem}\n" for problem in error.problems)
         return 2
-    err.writelines(f"warning: {warning}\n" for warning in loaded.config.warnings())
+    err.writelines(f"warning: {warning}\n" for warning in loaded.warnings)
     out.write(effective_yaml(loaded.config))
     return 0

@@ -17,6 +17,7 @@ from .misspelt import within_misspelt
 from .overrides import Overridden, overridden
 from .schema import Config
 from .shape import replaced, values
+from .strays import strays
 
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
@@ -26,13 +27,15 @@ class Loaded:
     """A configuration and what it was made from.
 
     `digest` is the SHA-256 of the configuration file's bytes in hexadecimal. `client_keys` are the keys of `auth.keys`
-    and of the keys file together. `sources` are the files that were read, the configuration file first.
+    and of the keys file together. `sources` are the files that were read, the configuration file first. `warnings` say
+    what is allowed and seldom meant.
     """
 
     config: Config
     digest: str
     client_keys: tuple[str, ...] = field(repr=False)
     sources: tuple[Source, ...]
+    warnings: tuple[str, ...] = ()
 
 
 def load_config(path: Path, env: Mapping[str, str]) -> Loaded:
@@ -55,6 +58,7 @@ class _Loading:
         self._problems: list[Problem] = []
         self._sources: dict[Path, Source] = {path: Source(path, None)}
         self._keys: tuple[str, ...] = ()
+        self._referenced: set[str] = set()
         self._document = Document(None, None, ())
         self._overridden = Overridden(None, {}, ())
 
@@ -69,7 +73,8 @@ class _Loading:
         if config is None or self._problems:
             raise self._error()
         keys = tuple(dict.fromkeys((*config.auth.keys, *self._keys)))
-        return Loaded(config, hashlib.sha256(content).hexdigest(), keys, tuple(self._sources.values()))
+        warnings = (*config.warnings(), *strays(self._env, self._referenced))
+        return Loaded(config, hashlib.sha256(content).hexdigest(), keys, tuple(self._sources.values()), warnings)
 
     def _error(self, *fatal: Problem) -> ConfigError:
         problems = sorted((*self._problems, *fatal), key=lambda it: (it.variable or "", it.line or 0, it.column or 0))
@@ -109,6 +114,7 @@ class _Loading:
             if (reference := _REFERENCE.fullmatch(value)) is None:
                 self._add([(loc, "must be the key itself or ${NAME} alone, without text around it")])
                 continue
+            self._referenced.add(reference[1])
             # Kubernetes secrets made from files often end in a line break, which no key does.
             secret = self._env.get(reference[1], "").strip()
             if not secret:

@@ -26,14 +26,30 @@ def explained(error: ValidationError, data: object) -> Iterable[tuple[Loc, str]]
         yield _explain(details, loc, data)
 
 
-def unknown_field(name: str, section: type[Section]) -> str:
-    """Says that `section` has no field `name`, and which one may have been meant."""
+def unknown_field(name: str, section: type[Section], shape: Shape | None = None) -> str:
+    """Says that `section` has no field `name`, and which one may have been meant. `shape`: what may stand there."""
     valid = list(fields(section))
+    if kinds := kinds_with(name, shape):
+        chosen = " or ".join(f"{DISCRIMINATOR}: {kind}" for kind in kinds)
+        given = " or ".join(fields(section)[DISCRIMINATOR].choices)
+        return f"only with {chosen}, and this is {DISCRIMINATOR}: {given}: change that, or leave {name} out"
     if (near := nearest(name, valid)) is not None:
         return f"unknown field; did you mean {near!r}?"
-    if places := _places().get(name):
-        return f"unknown field here; it belongs at {' or '.join(places)}"
+    if found := places(name):
+        return f"unknown field here; it belongs at {' or '.join(found)}"
     return f"unknown field; valid here: {', '.join(valid)}"
+
+
+def kinds_with(name: str, shape: Shape | None) -> list[str]:
+    """Where `kind` chooses between sections: the kinds that have a field `name`."""
+    if shape is None or len(shape.sections) < 2:
+        return []
+    return [kind for one in shape.sections if name in fields(one) for kind in fields(one)[DISCRIMINATOR].choices]
+
+
+def places(name: str) -> list[str]:
+    """Where a field of this name is valid, written as `models[].policy.threshold`; empty if at none, or at many."""
+    return _places().get(name, [])
 
 
 def nearest(name: str, valid: Iterable[str]) -> str | None:
@@ -66,7 +82,7 @@ def _explain(details: ErrorDetails, loc: Loc, data: object) -> tuple[Loc, str]:
     kind, context = details["type"], details.get("ctx", {})
     if kind == "extra_forbidden":
         section = _section_at(data, loc[:-1])
-        return loc, unknown_field(str(loc[-1]), section) if section else "unknown field"
+        return loc, unknown_field(str(loc[-1]), section, shape_at(data, loc[:-1])) if section else "unknown field"
     if kind == "missing":
         return loc, _missing(data, loc)
     if kind == "refused":

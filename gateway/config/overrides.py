@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from .document import UnusableYamlError, parse
 from .errors import Loc, Problem, dotted
-from .messages import nearest, unknown_field
+from .messages import kinds_with, nearest, unknown_field
 from .schema import Config
 from .shape import DISCRIMINATOR, ROOT, Shape, entry, fields, replaced
 
 PREFIX = "SPILLWAY_"
-_SEPARATOR = "__"
+SEPARATOR = "__"
 
 # Kubernetes gives every container such variables for each Service of its namespace, and ours is likely named spillway.
 _SERVICE_LINK = re.compile(
@@ -61,16 +61,19 @@ def overridden(data: object, env: Mapping[str, str]) -> Overridden:
 
 def is_override(name: str, value: str) -> bool:
     """Whether a variable is meant for the configuration, and is not one of Kubernetes' service links."""
-    if not name.startswith(PREFIX) or _SERVICE_LINK.fullmatch(name):
-        return False
-    if name.endswith("_PORT") and _SERVICE_URL.fullmatch(value):
+    if not name.startswith(PREFIX) or is_service_link(name, value):
         return False
     rest = name.removeprefix(PREFIX)
-    return _SEPARATOR in rest or rest.lower() in Config.model_fields
+    return SEPARATOR in rest or rest.lower() in Config.model_fields
+
+
+def is_service_link(name: str, value: str) -> bool:
+    """Whether it is one that Kubernetes sets for a Service."""
+    return bool(_SERVICE_LINK.fullmatch(name) or (name.endswith("_PORT") and _SERVICE_URL.fullmatch(value)))
 
 
 def _segments(name: str) -> list[str]:
-    return name.removeprefix(PREFIX).lower().split(_SEPARATOR)
+    return name.removeprefix(PREFIX).lower().split(SEPARATOR)
 
 
 def _order(name: str) -> tuple[int, bool, list[tuple[int, str]]]:
@@ -120,11 +123,11 @@ def _field(name: str, number: int, segment: str, data: object, loc: Loc, shape: 
         raise _RefusedError(f"{dotted((*loc, DISCRIMINATOR))} must be right before {segment!r} can be set")
     valid = fields(section)
     if segment not in valid:
-        if (near := nearest(segment, valid)) is None:
-            raise _RefusedError(f"{dotted((*loc, segment))}: {unknown_field(segment, section)}")
-        parts = name.removeprefix(PREFIX).split(_SEPARATOR)
+        if kinds_with(segment, shape) or (near := nearest(segment, valid)) is None:
+            raise _RefusedError(f"{dotted((*loc, segment))}: {unknown_field(segment, section, shape)}")
+        parts = name.removeprefix(PREFIX).split(SEPARATOR)
         parts[number] = near.upper()
-        raise _RefusedError(f"unknown field {segment!r}; did you mean {PREFIX}{_SEPARATOR.join(parts)}?")
+        raise _RefusedError(f"unknown field {segment!r}; did you mean {PREFIX}{SEPARATOR.join(parts)}?")
     return segment, valid[segment]
 
 

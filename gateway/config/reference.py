@@ -33,9 +33,10 @@ two underscores, list entries by number. The value is YAML.
     SPILLWAY_MODELS__0__POLICY__THRESHOLD=7
     SPILLWAY_MODELS__0__ALIASES='[k2, kimi]'
 
-A whole section can be given too (`SPILLWAY_LOG='{level: debug}'`). A variable that spells no field is refused,
-unless it is one of those that Kubernetes adds for a Service named `spillway`, such as `SPILLWAY_PORT` and
-`SPILLWAY_SERVICE_HOST`.
+A whole section can be given too (`SPILLWAY_LOG='{level: debug}'`). A variable with two underscores in a row that
+spells no field is refused, unless it is one of those that Kubernetes adds for a Service, such as
+`SPILLWAY_A__B_SERVICE_HOST`. Others that begin with `SPILLWAY_` set nothing; where one seems to mean a field, as
+`SPILLWAY_LISTEN_PORT` does, a warning says which.
 
 ## Keys
 

@@ -41,7 +41,12 @@ def unreachable(error: httpx.HTTPError) -> Trouble:
                 return Trouble(f"resolve {cause.errno}", f"the host does not resolve: {cause.strerror}")
             case OSError(errno=int(number)):
                 return Trouble(f"system {number}", os.strerror(number).lower())
-    return Trouble(type(error).__name__, f"{type(error).__name__}: {error}"[:_LONGEST])
+    if isinstance(error, httpx.RemoteProtocolError):
+        text = str(error)
+        if text.startswith("Server disconnected"):
+            return Trouble("disconnected", "the connection ended without an answer: is this an http port of an engine?")
+        return Trouble("protocol", f"the answer is not HTTP: {text}"[:_LONGEST])
+    return Trouble(type(error).__name__, (str(error) or type(error).__name__)[:_LONGEST])
 
 
 def unwell(status: int, path: str, *, configured: bool, engine: str) -> Trouble | None:

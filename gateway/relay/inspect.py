@@ -189,4 +189,5 @@ def _body_error(body: bytes, error: Exception) -> BodyError:
         return BodyError("The body must be a JSON object.", "invalid_type")
     if not body.strip():
         return BodyError("The body is empty: send a JSON object with 'model' and the request's fields.", "empty_body")
-    return BodyError(f"The body is not valid JSON: {error}.", "invalid_json")
+    reason = str(error).removeprefix("JSON is malformed: ")
+    return BodyError(f"The body is not valid JSON: {reason}.", "invalid_json")

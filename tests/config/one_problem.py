@@ -42,7 +42,13 @@ ONE_PROBLEM = {
         model(f"policy: {{kind: pinned, pool: baseline, threshold: 4}}\n    {POOLS}"),
         "models[0].policy.threshold",
         3,
-        "unknown field here; it belongs at models[].policy.threshold",
+        "only with kind: threshold, and this is kind: pinned: change that, or leave threshold out",
+    ),
+    "field of the policy that is the default": (
+        model(f"policy: {{kind: adaptive, threshold: 5}}\n    {POOLS}"),
+        "models[0].policy.threshold",
+        3,
+        "only with kind: threshold, and this is kind: adaptive: change that, or leave threshold out",
     ),
     "unknown kind": (
         model(f"policy: {{kind: pined}}\n    {POOLS}"),

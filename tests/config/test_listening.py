@@ -1,5 +1,6 @@
 """An address that is taken: which of the two is said, before anything claims to listen."""
 
+import errno
 import socket
 import subprocess
 import sys
@@ -7,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from gateway.config import Listen
+from gateway.server import unlistenable
 from tests.config.support import MODELS, write
 
 
@@ -24,7 +27,8 @@ def test_an_address_that_is_taken(name: str, tmp_path: Path) -> None:
         command = [sys.executable, "-m", "gateway.cli", "serve", "--config", str(path)]
         ended = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert ended.returncode == 1
-    assert ended.stderr == f"{name}: can't listen on 127.0.0.1:{ports[name]}: address already in use\n"
+    remedy = f"stop what listens there, or set {name}.port, or SPILLWAY_{name.upper()}__PORT"
+    assert ended.stderr == f"{name}: can't listen on 127.0.0.1:{ports[name]}: address already in use: {remedy}\n"
     assert ended.stdout == ""
 
 
@@ -34,4 +38,18 @@ def test_a_host_that_is_not_this_machines(tmp_path: Path) -> None:
     ended = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert ended.returncode == 1
     assert ended.stderr.startswith("listen: can't listen on nowhere.invalid:0: ")
+    assert ended.stderr.endswith(": set listen.host, or SPILLWAY_LISTEN__HOST, to an address of this machine\n")
     assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [
+        (errno.EACCES, ": permission denied: ports below 1024 take a privilege: set listen.port, or SPILLWAY_"),
+        (errno.EADDRNOTAVAIL, ": cannot assign requested address: set listen.host, or SPILLWAY_LISTEN__HOST, to an"),
+        (errno.ENOBUFS, ": no buffer space available: set listen.port, or SPILLWAY_LISTEN__PORT"),
+    ],
+)
+def test_what_a_test_can_not_have(number: int, remedy: str) -> None:
+    listen = Listen(host="10.0.0.1", port=80)
+    assert f"listen: can't listen on 10.0.0.1:80{remedy}" in unlistenable("listen", listen, OSError(number, "x"))

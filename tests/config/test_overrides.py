@@ -152,8 +152,42 @@ def test_variables_of_others_are_ignored(tmp_path: Path) -> None:
     assert load_config(path, NOT_OURS) == load_config(path, {})
 
 
+# What looks like a field and sets none, and what was probably meant.
+STRAYS = {
+    "LISTEN_PORT": "LISTEN__PORT",
+    "PORT": "LISTEN__PORT",
+    "HOST": "LISTEN__HOST",
+    "LOG_LEVEL": "LOG__LEVEL",
+    "REDIS_KEY_PREFIX": "REDIS__KEY_PREFIX",
+    "LIMITS_IDLE_SECONDS": "LIMITS__IDLE_SECONDS",
+    "MODELS_0_POLICY_THRESHOLD": "MODELS__0__POLICY__THRESHOLD",
+    "MODELS_0_POOLS_BASELINE_MAX_INFLIGHT": "MODELS__0__POOLS__BASELINE__MAX_INFLIGHT",
+    "THRESHOLD": "MODELS__0__POLICY__THRESHOLD",
+}
+
+
+@pytest.mark.parametrize("name", STRAYS)
+def test_a_variable_that_sets_nothing_is_named(name: str, tmp_path: Path) -> None:
+    path = write(tmp_path, MODELS)
+    loaded = load_config(path, {f"SPILLWAY_{name}": "9000"})
+    assert loaded.config == load_config(path, {}).config
+    meant = f"did you mean SPILLWAY_{STRAYS[name]}?"
+    assert loaded.warnings == (f"the environment variable SPILLWAY_{name} sets nothing: {meant}",)
+
+
+def test_a_variable_that_holds_a_key_is_put_to_use(tmp_path: Path) -> None:
+    path = write(tmp_path, MODELS + "redis: {urls: ['redis://r'], password: '${SPILLWAY_REDIS_PASSWORD}'}\n")
+    assert load_config(path, {"SPILLWAY_REDIS_PASSWORD": "s3cret"}).warnings == ()
+
+
 # The variable and its value, then the field and the reason.
 REFUSED = {
+    "field of another kind": (
+        "MODELS__0__POLICY__POOL",
+        "baseline",
+        "",
+        "models[0].policy.pool: only with kind: pinned, and this is kind: threshold: change that, or leave pool out",
+    ),
     "unknown field": ("LISTEN__PROT", "1", "", "unknown field 'prot'; did you mean SPILLWAY_LISTEN__PORT?"),
     "unknown section": ("LISTN__PORT", "1", "", "unknown field 'listn'; did you mean SPILLWAY_LISTEN__PORT?"),
     "unlike any field": ("LOG__ZZZ", "1", "", "log.zzz: unknown field; valid here: level, access"),

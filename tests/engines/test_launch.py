@@ -76,7 +76,7 @@ def test_it_says_why_nvidia_smi_fails(node: Node) -> None:
     assert "refuse: node: nvidia-smi: exit status 9: NVIDIA-SMI has failed" in done.stderr
     (node.bin / "nvidia-smi").unlink()
     done = spillway_engine(node, "check", "llama-3.1-8b/baseline", *LLAMA, PATH=str(node.bin))
-    assert "may the container see them?" in done.stderr
+    assert "nvidia-smi: not found: is this a node with GPUs, and may the container see them?" in done.stderr
 
 
 def test_only_visible_gpus_count(node: Node) -> None:

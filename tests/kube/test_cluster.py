@@ -139,7 +139,15 @@ class TestCredentials:
         monkeypatch.setenv("KUBECONFIG", str(tmp_path / "missing"))
         failed = trouble(cluster())
         assert failed.trouble is Trouble.NO_CREDENTIALS
-        assert "no way to reach a Kubernetes API server" in str(failed)
+        reason = f"$KUBECONFIG names {tmp_path / 'missing'}, where there is no file"
+        assert f"no way to reach a Kubernetes API server: {reason}" in str(failed)
+
+    def test_neither_a_pod_nor_a_kubeconfig(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("HOME", str(tmp_path))
+        reason = "this is no pod of a cluster, and there is neither $KUBECONFIG nor ~/.kube/config"
+        assert reason in str(trouble(cluster()))
 
     def test_a_kubeconfig_is_read_anew_when_it_was_refused(self, server: ApiServer, kubeconfig: Path) -> None:
         api = cluster()

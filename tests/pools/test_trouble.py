@@ -138,6 +138,19 @@ def test_garbage_is_the_same_cause_whatever_it_says() -> None:
     assert len(one.text) == 200
 
 
+async def test_a_server_that_hangs_up() -> None:
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as server, httpx.AsyncClient() as client:
+        with pytest.raises(httpx.RemoteProtocolError) as failed:
+            await client.get(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+    assert unreachable(failed.value).text == (
+        "the connection ended without an answer: is this an http port of an engine?"
+    )
+
+
 async def test_status_and_log_of_a_gateway_without_its_engine() -> None:
     with socket.socket() as reserved:
         reserved.bind(("127.0.0.1", 0))

@@ -51,7 +51,7 @@ def body(data: bytes, *headers: tuple[str, str], path: str = "/v1/chat/completio
 
 CASES: dict[str, Bad] = {
     "empty body": Bad(body(b""), 400, "JSON"),
-    "invalid JSON": Bad(body(b'{"model": "fake", "messages": [}'), 400, "JSON"),
+    "invalid JSON": Bad(body(b'{"model": "fake", "messages": [}'), 400, "not valid JSON: invalid character (byte 31)"),
     "cut JSON": Bad(body(b'{"model": "fake", "messages": ['), 400, "JSON"),
     "JSON with something after it": Bad(body(GOOD + b"{}"), 400, "JSON"),
     "not an object": Bad(body(b'["fake"]'), 400, "object"),

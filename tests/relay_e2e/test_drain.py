@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from gateway import __version__
 from tests.support.behaviours import answer, play
 from tests.support.config import config
 from tests.support.engine import FakeEngine
@@ -150,4 +151,10 @@ def test_a_quiet_end_is_not_an_error(engine_thread: EngineThread) -> None:
         here.process.send_signal(signal.SIGTERM)
         assert here.process.wait(10) == 0
         assert [line for line in here.log if line.get("level") in ("error", "critical")] == []
-        assert any(line.get("message") == "drained" for line in here.log)
+        said = [line["message"] for line in here.log if "message" in line]
+        path = here.config_path
+        assert said[0] == f"spillway {__version__}, configuration {path}: fake (threshold)"
+        assert said[-2:] == [
+            "draining: unready for 0 s, then up to 5 s for streams; a second signal ends at once",
+            "drained",
+        ]

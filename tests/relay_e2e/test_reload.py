@@ -1,6 +1,7 @@
 """A changed configuration file takes effect without dropping a stream; a bad one changes nothing but a metric."""
 
 import asyncio
+import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -51,6 +52,10 @@ async def has_refused(here: Site, count: int) -> None:
     await here.gateway.eventually(lambda: reloads(here, "refused") == count, RELOAD_SECONDS)
 
 
+async def logged(here: Site, message: str) -> None:
+    await here.gateway.eventually(lambda: message in [line.get("message") for line in here.gateway.log], RELOAD_SECONDS)
+
+
 def reloads(here: Site, result: str) -> float:
     return here.gateway.metrics().total("spillway_config_reloads_total", result=result)
 
@@ -94,6 +99,11 @@ async def test_a_bad_file_keeps_the_old_one_serving(engine_thread: EngineThread)
             assert here.gateway.get("/ready").status_code == 200
         gate.open()
         assert (await held.aread()).endswith(b"data: [DONE]\n\n")
+        # The one that serves, put back, is as good as it was, and so it is when asked for.
+        here.gateway.write_config(with_threshold(here.speculative, here.baseline))
+        await logged(here, "configuration is again the one that serves")
+        here.gateway.process.send_signal(signal.SIGHUP)
+        await logged(here, "configuration unchanged")
         # And a good one after them is taken.
         here.gateway.write_config(with_threshold(here.speculative, here.baseline, threshold=2))
         await has_threshold(here, 2)

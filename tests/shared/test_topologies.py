@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import trustme
@@ -61,12 +62,28 @@ async def test_tls_and_an_acl_user_with_no_more_rights_than_needed(engine_thread
             await works(here)
             with server.client() as admin:
                 assert admin.info("keyspace")["db3"]["keys"] > 0
-        mistakes: list[dict[str, Any]] = [{"tls": {}}, {"password": "wrong"}, {"key_prefix": "yours"}]
-        for wrong in mistakes:
+        advice = "set redis.password"
+        mistakes: list[tuple[dict[str, Any], str]] = [
+            ({"tls": {}}, ""),
+            ({"password": "wrong"}, advice),
+            ({"key_prefix": "yours"}, ""),
+        ]
+        for wrong, remedy in mistakes:
             async with fleet(engine_thread, {**settings, **wrong}, gateways=1) as here:
                 await here.alone()
                 assert await here.hold(1) == [UNDER]
-                assert here.gateways[0].status()["redis"]["error"]
+                error = here.gateways[0].status()["redis"]["error"]
+                assert error.startswith(f"{urlsplit(settings['urls'][0]).netloc}: ")
+                assert remedy in error
+
+
+async def test_a_password_that_is_not_given(engine_thread: EngineThread) -> None:
+    with redis_server("--requirepass", "s3cret", password="s3cret") as server:
+        async with fleet(engine_thread, section(server), gateways=1) as here:
+            await here.alone()
+            error = here.gateways[0].status()["redis"]["error"]
+            assert error.startswith(f"127.0.0.1:{server.port}: NOAUTH ")
+            assert "set redis.password" in error
 
 
 @contextmanager

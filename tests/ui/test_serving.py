@@ -69,7 +69,11 @@ def test_with_an_admin_port_it_is_there_alone(engine_thread: EngineThread) -> No
         settings=lambda fast, plain: config(fake_model(fast, plain), admin={"host": "127.0.0.1", "port": 0}),
     ) as here:
         for path in ("/ui", "/ui/events", "/ui/app.js", "/status", "/metrics"):
-            assert here.gateway.get(path).status_code == 404
+            refused = here.gateway.get(path)
+            assert refused.status_code == 404
+            assert refused.json()["error"]["message"].endswith("The gateway serves it at its admin address.")
+        message = here.gateway.get("/nothing").json()["error"]["message"]
+        assert message.endswith("OpenAI's endpoints are under /v1/; /health and /ready are ours.")
         admin = admin_url(here)
         for path in ("/ui", "/ui/app.js", "/status", "/metrics"):
             assert httpx.get(f"{admin}{path}", trust_env=False).status_code == 200

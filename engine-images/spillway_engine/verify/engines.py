@@ -12,6 +12,8 @@ from typing import Any, Protocol
 
 import httpx
 
+from spillway_engine.unreached import why
+
 
 class EngineError(Exception):
     """An engine can't be asked, or answers in a way that can't be understood; the message has its address."""
@@ -160,7 +162,7 @@ async def recognise(client: httpx.AsyncClient, url: str, model: str) -> Engine:
             listing = await client.get(f"{url}/v1/models")
             model = listing.json()["data"][0]["id"]
     except httpx.TransportError as error:
-        raise EngineError(f"{url}: no engine answers: {error!r}") from None
+        raise EngineError(f"{url}: no engine answers: {why(error)}") from None
     except (ValueError, LookupError, TypeError):
         raise EngineError(f"{url}: lists no model: name one with --model") from None
     return OpenAI(client, url, model)

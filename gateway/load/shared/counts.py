@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from gateway.config import Redis
 from gateway.load.shared.exchange import Correspondent, Exchange
+from gateway.load.shared.explained import explained
 from gateway.load.shared.keeper import Keeper
 from gateway.load.shared.link import Link
 from gateway.load.shared.parties import Owner, State
@@ -60,8 +61,9 @@ class SharedCounts:
 
     @property
     def error(self) -> str | None:
-        """Why it is down."""
-        return next((link.error for link in self._links if link.state == "down"), None)
+        """Where it is down and why."""
+        error = next((link.error for link in self._links if link.state == "down"), None)
+        return None if error is None else explained(error, self.settings)
 
     @property
     def address(self) -> str | None:

@@ -26,6 +26,7 @@ from gateway.pools.discovery.api import ApiError, Event, Listing, Trouble, event
 from gateway.pools.discovery.slices import EndpointSlice
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+_KUBECONFIG = "~/.kube/config"
 _PAGE = 500
 _CHUNK = 1 << 16
 _SERVER_GRACE = 5
@@ -156,11 +157,20 @@ class Cluster:
             else:
                 config.load_kube_config(config_file=os.environ.get("KUBECONFIG"), client_configuration=made)
         except (config.ConfigException, OSError, ValueError) as error:
-            reason = f"no way to reach a Kubernetes API server: {error}"
+            reason = f"no way to reach a Kubernetes API server: {self._lacking() or error}"
             raise ApiError(Trouble.NO_CREDENTIALS, reason) from None
         # Retries and their pauses are the follower's.
         made.retries = False
         return made
+
+    def _lacking(self) -> str | None:
+        """What is not there at all, rather than wrong."""
+        given = os.environ.get("KUBECONFIG")
+        if self._in_cluster or any(Path(it).expanduser().exists() for it in (given or _KUBECONFIG).split(os.pathsep)):
+            return None
+        if given:
+            return f"$KUBECONFIG names {given}, where there is no file"
+        return f"this is no pod of a cluster, and there is neither $KUBECONFIG nor {_KUBECONFIG}"
 
     @property
     def _in_cluster(self) -> bool:
