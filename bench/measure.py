@@ -13,12 +13,16 @@ SETTLE_SECONDS = 0.3  # what wrk cut off at its end is given up by the proxy and
 
 @dataclass(frozen=True)
 class Phase:
-    """A kind of load. `share` is its length as a share of the seconds asked for."""
+    """A kind of load. `share` is its length as a share of the seconds asked for.
+
+    `think_ms`: the mean of what a connection waits between an answer and its next request, of random length.
+    """
 
     name: str
     stream: bool
     connections: int
     share: float
+    think_ms: float = 0.0
 
 
 # Streams and the light load stay below saturation: a saturated proxy reads several events at once and looks cheaper
@@ -80,7 +84,13 @@ def sample(target: Target, engines: Engines, phase: Phase, seconds: float) -> Sa
     machine, start = meter.machine_clock(), time.monotonic()
     target_cpu, engines_cpu, own_cpu = target.cpu_seconds(), engines.cpu_seconds(), time.process_time()
     try:
-        load = wrk.run(target.port, stream=phase.stream, connections=phase.connections, seconds=seconds * phase.share)
+        load = wrk.run(
+            target.port,
+            stream=phase.stream,
+            connections=phase.connections,
+            seconds=seconds * phase.share,
+            think_ms=phase.think_ms,
+        )
         time.sleep(SETTLE_SECONDS)
     finally:
         target.check_running()

@@ -1,4 +1,5 @@
--- One chat completion, over and over; `-- true` streams it. The summary goes out as JSON, for bench/wrk.py.
+-- One chat completion, over and over; `-- true` streams it. `-- false 10`: each connection waits before its next request,
+-- 10 ms in the mean, with an exponential distribution. The summary goes out as JSON, for bench/wrk.py.
 
 function init(args)
   wrk.method = "POST"
@@ -6,6 +7,10 @@ function init(args)
   wrk.headers["Authorization"] = "Bearer sk-bench"
   wrk.body = '{"model":"m","messages":[{"role":"user","content":"Write a function that adds two numbers."}],'
     .. '"max_tokens":100,"stream":' .. args[1] .. "}"
+  local mean = tonumber(args[2] or "0")
+  if mean > 0 then
+    function delay() return math.floor(0.5 - mean * math.log(1 - math.random())) end
+  end
 end
 
 function done(summary, latency, requests)

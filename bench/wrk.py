@@ -25,8 +25,8 @@ class Load:
         return self.requests / self.seconds
 
 
-def command(port: int, *, stream: bool, connections: int, seconds: float) -> list[str]:
-    """The wrk command line that asks 127.0.0.1:port for completions."""
+def command(port: int, *, stream: bool, connections: int, seconds: float, think_ms: float = 0.0) -> list[str]:
+    """The wrk command line that asks 127.0.0.1:port for completions. For `think_ms` see `measure.Phase`."""
     return [
         tool("wrk"),
         "-t1",
@@ -39,6 +39,7 @@ def command(port: int, *, stream: bool, connections: int, seconds: float) -> lis
         f"http://127.0.0.1:{port}/v1/chat/completions",
         "--",
         str(stream).lower(),
+        str(think_ms),
     ]
 
 
@@ -47,11 +48,11 @@ def _children_cpu() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def run(port: int, *, stream: bool, connections: int, seconds: float) -> Load:
+def run(port: int, *, stream: bool, connections: int, seconds: float, think_ms: float = 0.0) -> Load:
     """Load a server and report what came of it. Raises RuntimeError if wrk itself fails."""
     before = _children_cpu()
     done = subprocess.run(
-        command(port, stream=stream, connections=connections, seconds=seconds),
+        command(port, stream=stream, connections=connections, seconds=seconds, think_ms=think_ms),
         capture_output=True,
         text=True,
         check=False,

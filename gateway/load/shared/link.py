@@ -24,8 +24,9 @@ from gateway.load.shared.step import TEXT, Argument, Script
 from gateway.load.shared.timer import Timer
 from gateway.load.shared.wire import Connection, RedisFailedError
 
-# Steps on their way at once; beyond it Redis is behind, and what is asked gathers.
-_AT_ONCE = 16
+# Steps on their way at once; what is asked beyond gathers until one is answered. More of them cost both sides more CPU
+# for each request, fewer would have requests wait for a whole round trip.
+_AT_ONCE = 2
 # Requests that make a step while others are on their way: the event loop sends all that is written in one turn at its
 # end, so several steps cost no more calls of the system, and what gathered until the next turn would wait for one more.
 _STEP = 4
