@@ -151,3 +151,57 @@ def test_what_can_not_be_patched_is_left_as_it_is(text: str, said: str, tmp_path
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(CantWriteError, match="No such file"):
         set_threshold(tmp_path / "none.yaml", "k2", 7)
+
+
+WHOLE = b"""# What runs on rack 7
+models:
+  - name: k2
+    policy: {threshold: 5}  # since May
+    pools:
+      speculative: {discovery: {static: ["http://10.0.0.1:30000"]}}
+      baseline: {discovery: {static: ["http://10.0.0.2:30000"]}}
+"""
+
+
+@pytest.mark.parametrize(
+    "before", [WHOLE, WHOLE.replace(b"\n", b"\r\n"), b"\xef\xbb\xbf" + WHOLE], ids=["lf", "crlf", "bom"]
+)
+def test_nothing_else_of_the_file_changes(before: bytes, tmp_path: Path) -> None:
+    file, link = tmp_path / "spillway.yaml", tmp_path / "link.yaml"
+    file.write_bytes(before)
+    file.chmod(0o640)
+    link.symlink_to(file)
+    assert set_threshold(link, "k2", 7) == 5
+    assert file.read_bytes() == before.replace(b": 5", b": 7")
+    assert (link.is_symlink(), file.stat().st_mode & 0o777) == (True, 0o640)
+    assert sorted(tmp_path.iterdir()) == [link, file]
+
+
+def test_a_new_line_ends_as_the_others_do(tmp_path: Path) -> None:
+    file = tmp_path / "spillway.yaml"
+    file.write_bytes(WHOLE.replace(b"{threshold: 5}", b"\n      kind: threshold").replace(b"\n", b"\r\n"))
+    assert set_threshold(file, "k2", 7) is None
+    assert file.read_bytes().count(b"\n") == file.read_bytes().count(b"\r\n")
+
+
+def test_a_file_for_reading_only(tmp_path: Path) -> None:
+    file = tmp_path / "spillway.yaml"
+    file.write_bytes(WHOLE)
+    file.chmod(0o444)
+    with pytest.raises(CantWriteError, match="for reading only"):
+        set_threshold(file, "k2", 7)
+    assert file.read_bytes() == WHOLE
+
+
+def test_a_file_in_another_encoding(tmp_path: Path) -> None:
+    file = tmp_path / "spillway.yaml"
+    file.write_bytes(WHOLE.replace(b"rack", b"R\xe4ck"))
+    with pytest.raises(CantWriteError, match="not UTF-8"):
+        set_threshold(file, "k2", 7)
+
+
+def test_a_policy_that_several_models_share() -> None:
+    text = WHOLE.decode()
+    other = text[text.index("  - name") :].replace("k2", "other").replace("{threshold: 5}", "*shared")
+    with pytest.raises(CantWriteError, match="alias"):
+        patched(text.replace("{threshold: 5}", "&shared {threshold: 5}") + other, "k2", 7)
