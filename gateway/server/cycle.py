@@ -90,6 +90,11 @@ class Cycle:
         self._waiting: asyncio.Future[None] | None = None
 
     @property
+    def started(self) -> bool:
+        """Whether there is a head of a response."""
+        return self._started
+
+    @property
     def message_event(self) -> "Cycle":
         """What uvicorn calls `set` on when there is news for `receive`."""
         return self

@@ -38,6 +38,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().__init__(*args, **kwargs)
         self._head_bytes = 0
         self._lingering: asyncio.TimerHandle | None = None
+        self._deaf = False  # what else comes is not read
         self._idle_since: float | None = None
         self.head_since: float | None = None
         self.lost = False
@@ -79,15 +80,13 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """See asyncio.Protocol."""
         super().connection_lost(exc)
-        self.lost = True
         if self._lingering is not None:
             self._lingering.cancel()
-        if self.on_lost is not None:
-            self.on_lost()
+        self._lose()
 
     def data_received(self, data: bytes) -> None:
         """See asyncio.Protocol."""
-        if self._lingering is not None:
+        if self._deaf:
             return
         self._head_bytes += len(data)
         try:
@@ -258,16 +257,33 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _refuse(self, status: int, message: str, code: str) -> None:
         self.head_since = None
-        if self._lingering is not None or self.transport.is_closing():
+        if self._deaf or self.transport.is_closing():
             return
         type(self).refused(status)
-        if self.cycle is not None and not self.cycle.response_complete:
+        cycle: Cycle | None = self.cycle
+        if cycle is None or cycle.response_complete:
+            self._write_error(status, message, code)
+            self._linger()
+        elif cycle.more_body and cycle is self._answering and not cycle.started:
+            self._deaf = True
+            self._write_error(status, message, code)
+            self._lose()
+            self.transport.close()
+        else:
             self.transport.abort()  # a response is under way: nothing may be written into it
-            return
+
+    def _write_error(self, status: int, message: str, code: str) -> None:
         body = error_body(status, message, code=code)
         head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(body)
         self.transport.write(STATUS_LINE[status] + head + body)
-        self._linger()
+
+    def _lose(self) -> None:
+        """To the application the client is gone."""
+        self.lost = True
+        if self.cycle is not None:
+            self.cycle.set()
+        if self.on_lost is not None:
+            self.on_lost()
 
     def _linger(self) -> None:
         """Close while the client may still be sending.
@@ -278,6 +294,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if not self.transport.can_write_eof():
             self.transport.close()
         elif self._lingering is None and not self.transport.is_closing():
+            self._deaf = True
             self._lingering = self.loop.call_later(_LINGER_SECONDS, self.transport.abort)
             self.transport.write_eof()
             self.flow.resume_reading()

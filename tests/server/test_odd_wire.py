@@ -61,3 +61,37 @@ async def test_a_stray_line_end_keeps_no_connection_open() -> None:
         await asyncio.sleep(0.05)
         connection = site.app.connections[0]
         assert connection.overdue(connection.loop.time() + 3600)
+
+
+BAD_BODIES = {
+    "a coding that nobody knows": CHUNKED.replace(b"chunked", b"xchunked"),
+    "a chunk's size that overflows": CHUNKED.replace(b"\r\n2\r\n", b"\r\nfffffffffffffffff1\r\n"),
+    "a chunk's size that is none": CHUNKED.replace(b"\r\n2\r\n", b"\r\nzz\r\n"),
+}
+
+
+@pytest.mark.parametrize("sent", BAD_BODIES.values(), ids=BAD_BODIES)
+@pytest.mark.parametrize("apart", [False, True], ids=["at once", "after the head"])
+async def test_a_body_that_can_not_be_read_is_refused(sent: bytes, apart: bool) -> None:
+    """With an answer, as long as none has begun; and the application hears no more of it."""
+    async with serving() as site, raw_client(site.port) as client:
+        head, body = sent.split(b"\r\n\r\n", 1)
+        await client.send(head + b"\r\n\r\n" + (b"" if apart else body))
+        if apart:
+            await asyncio.wait_for(site.app.started.wait(), 3)
+            await client.send(body)
+        response = await client.response()
+        assert (response.status, response.error["code"]) == (400, "invalid_http")
+        await client.wait_closed()
+        await site.connected(0)
+        assert not site.server.server_state.tasks
+
+
+async def test_a_body_that_can_not_be_read_after_an_answer_has_begun() -> None:
+    async with serving() as site, raw_client(site.port) as client:
+        await client.send(CHUNKED[: CHUNKED.index(b"2\r\n")].replace(b"/echo", b"/stream"))
+        await asyncio.wait_for(site.app.started.wait(), 3)
+        await client.send(b"zz\r\n")
+        assert not (await client.response()).complete
+        site.app.gate.set()
+        await site.connected(0)
