@@ -14,7 +14,8 @@ class Tokens(NamedTuple):
 # Chat, completions, embeddings and SGLang's /generate name them so; responses and messages name them the other way.
 _PROMPT = (b'"prompt_tokens"', b'"input_tokens"')
 _COMPLETION = (b'"completion_tokens"', b'"output_tokens"')
-_NUMBER = re.compile(rb"\s*:\s*(\d{1,12})")
+# A whole number and nothing but. Of 10^8 tokens and more no request is: what claims so is not believed.
+_NUMBER = re.compile(rb"\s*:\s*(\d{1,8})(?=\s*[,}\]])")
 
 
 def read_tokens(tail: bytes) -> Tokens:
