@@ -5,7 +5,7 @@ nearly the same factor (tokens per second are tokens per step over seconds per s
 two). So the factor is tracked by itself, from a few requests, while the curve's shape is learned slowly.
 """
 
-from math import exp, sqrt
+from math import exp, log, sqrt
 
 # Variance of the factor's logarithm that a second adds: while the pool is observed, and beyond the first few seconds
 # since it last was, when anything may have happened (20% in half a minute). Where that ends: 40%.
@@ -15,7 +15,9 @@ _DRIFT, _UNSEEN, _SEEN_SECONDS, _WIDEST = 1.0e-5, 1.6e-3, 5.0, 0.16
 _JUMP = 2.5
 # How much of the squared residual enters its mean, at which it starts, and its bounds. Residuals are cut at a factor
 # of four and a half.
-_MEMORY, _FIRST, _LEAST, _CUT = 0.05, 0.01, 2.5e-3, 1.5
+_MEMORY, _FIRST, _LEAST, CUT = 0.05, 0.01, 2.5e-3, 1.5
+# What the factor may be: a curve that is further off is for the shape to mend.
+SLOWEST, FASTEST = 1e-3, 1e3
 
 
 class Level:
@@ -36,7 +38,7 @@ class Level:
 
     def start(self, value: float) -> None:
         """Begin at this logarithm of the factor."""
-        self.value, self.factor = value, exp(value)
+        self._set(value)
 
     def doubt(self) -> None:
         """The curve comes from elsewhere."""
@@ -58,7 +60,7 @@ class Level:
             self.variance = min(self.variance + _DRIFT * (passed - unseen) + _UNSEEN * unseen, _WIDEST)
             at = max(at, self._at)
         self._at = at
-        residual = min(max(log_ratio - self.value, -_CUT), _CUT)
+        residual = min(max(log_ratio - self.value, -CUT), CUT)
         # Many together are as far off as the curve is at their count, however little the noise of their mean.
         noise = max(self.noise / requests, _LEAST)
         deviation = residual / sqrt(self.variance + noise)
@@ -70,6 +72,9 @@ class Level:
             self.noise = max(self.noise + _MEMORY * (residual * residual * requests - self.noise), _LEAST)
         self._side = side
         gain = self.variance / (self.variance + noise)
-        self.value += gain * residual
-        self.factor = exp(self.value)
+        self._set(self.value + gain * residual)
         self.variance *= 1.0 - gain
+
+    def _set(self, value: float) -> None:
+        self.factor = min(max(exp(value), SLOWEST), FASTEST)
+        self.value = log(self.factor)

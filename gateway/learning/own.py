@@ -1,7 +1,7 @@
 """What a gateway has seen of one pool itself, apart from what others told it: what it may tell them."""
 
 from gateway.learning.observation import Observation
-from gateway.learning.report import FirstTokens, PoolReport, Rows
+from gateway.learning.report import FirstTokens, PoolReport, Rows, plausible, plausible_first
 from gateway.learning.sketch import Sketch
 from gateway.learning.ttft import FirstToken
 
@@ -34,7 +34,8 @@ class Own:
 
     def report(self, level: float, now: float) -> PoolReport:
         """As of now; `level` is the pool's."""
-        a, b, c, d, e = self.first.dump()
+        sums = self.first.dump()
+        a, b, c, d, e = sums if plausible_first(sums) else [0.0] * 5
         return PoolReport(
             shape=_rows(self.shape),
             guests=_rows(self.guests),
@@ -48,4 +49,6 @@ class Own:
 
 
 def _rows(sketch: Sketch) -> Rows:
-    return Rows(aged=sketch.aged, rows=tuple((int(node), a, b, c, d) for node, a, b, c, d in sketch.dump()))
+    """Without what a reader would refuse the whole report for."""
+    rows = ((int(node), a, b, c, d) for node, a, b, c, d in sketch.dump())
+    return Rows(aged=sketch.aged, rows=tuple(row for row in rows if plausible(row)))

@@ -1,12 +1,13 @@
 """One pool: its observations in, its curve out."""
 
+import logging
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from math import log
+from math import exp, inf, isfinite, log
 from typing import Any
 
 from gateway.learning.fit import fit
-from gateway.learning.level import Level
+from gateway.learning.level import CUT, Level
 from gateway.learning.observation import Observation
 from gateway.learning.own import Own
 from gateway.learning.report import PoolReport
@@ -14,6 +15,7 @@ from gateway.learning.sketch import Point, Sketch
 from gateway.learning.ttft import FirstToken
 from gateway.routing import NEVER, NODES, UNKNOWN, Curve, gains
 
+_log = logging.getLogger("spillway")
 # An answer shorter than this says nothing of a rate.
 _LEAST_TOKENS, _LEAST_SECONDS = 8, 0.02
 # Tokens of an answer from which on its speed is as sure as a longer one's: stalls weigh the less, the longer it takes.
@@ -22,7 +24,11 @@ _LONG = 100.0
 _COMPARABLE, _PRIOR = 4.0, 2.0
 # On shared hardware, an answer is the whole load's where no more than this part of it was in the other pool.
 _WHOLE = 0.25
-_OUTPUT_MEMORY = 0.05
+# How much of an answer's length enters the mean, and of how many times the mean it is taken for at most.
+_OUTPUT_MEMORY, _OUTPUT_CUT = 0.05, 10.0
+# As so many requests at a count the news from one gateway weighs at most: who tells of more knows no better, or lies.
+# Their seconds, seconds per token and tokens: no engine is beyond.
+_MOST_TOLD, _LONGEST_TOLD, _FASTEST_TOLD, _SLOWEST_TOLD, _MOST_OUTPUT = 1000.0, 600.0, 1e-5, 10.0, 1e8
 # Less of a request than this is what rounding leaves of none.
 _NONE = 0.01
 _NEIGHBOURS = 1.3
@@ -36,8 +42,9 @@ class PoolLearning:
 
     def __init__(self, half_life: float, weight: float, *, shared: bool) -> None:
         """See LearningSettings."""
-        self._weight = weight
+        self._half_life, self._weight = half_life, weight
         self._shared = shared
+        self._failed = False
         # The shape, for observations divided by the level; `_guests`: of single requests beside the other pool's load.
         self._shape, self._guests = Sketch(half_life), Sketch(half_life)
         self._first = FirstToken(half_life)
@@ -58,7 +65,7 @@ class PoolLearning:
         if seen.ttft is not None:
             self._first.add(seen.at, seen.waiting, seen.ttft)
         if seen.finished and seen.tokens:
-            self._output += (seen.tokens - self._output) * (_OUTPUT_MEMORY if self._output else 1.0)
+            self._lengthen(seen.tokens, 1.0)
         tokens, seconds = float(seen.tokens), seen.seconds
         if seen.ttft is not None:
             # What came with the first byte was not generated after it.
@@ -71,14 +78,14 @@ class PoolLearning:
         count = max(seen.inflight, 1.0) + beside
         guest = beside > _WHOLE * count
         if guest:
-            self._learn(self._guests, self._guest_paces, seen.at, count, tokens, seconds)
+            taken = self._learn(self._guests, self._guest_paces, seen.at, count, tokens, seconds)
         else:
-            self._learn(self._shape, self._paces, seen.at, count, tokens, seconds)
+            taken = self._learn(self._shape, self._paces, seen.at, count, tokens, seconds)
             self._requests += 1.0
         self._newest = max(self._newest, seen.at)
         self._stale = True
         if own is not None:
-            own.learn(seen.at, count, tokens / self.level.factor, seconds, guest=guest)
+            own.learn(seen.at, count, *taken, guest=guest)
 
     def take(self, told: PoolReport, before: PoolReport, share: float, at: float) -> None:
         """Take in what another gateway has seen between two reports, of which the last was made at `at`.
@@ -90,20 +97,23 @@ class PoolLearning:
             (self._guests, self._guest_paces, told.guests, before.guests),
         ):
             for _, requests, tokens, seconds, moment in now.since(then):
-                weight = share * requests
-                if weight > _NONE and tokens and seconds:
-                    each = told.level * tokens / requests, seconds / requests
+                weight = min(share * requests, _MOST_TOLD)
+                # Nor does one answer tell more than a long one.
+                part = min(1.0 / requests, _LONGEST_TOLD / seconds)
+                if weight > _NONE and _FASTEST_TOLD <= seconds / (told.level * tokens) <= _SLOWEST_TOLD:
+                    each = told.level * tokens * part, seconds * part
                     self._learn(sketch, paces, at, moment / seconds, *each, requests=weight)
                     self._stale = True
         first = told.first.since(before.first)
         if share * first[0] > _NONE:
-            self._first.merge([share * total for total in first])
-        ended = told.ended - before.ended
-        if ended >= 1.0:
-            memory = 1.0 - (1.0 - _OUTPUT_MEMORY) ** (share * ended) if self._output else 1.0
-            self._output += memory * ((told.tokens - before.tokens) / ended - self._output)
-        self._requests += told.seen - before.seen
-        self._told += told.seen - before.seen
+            left = min(share, _MOST_TOLD / first[0])
+            self._first.merge([left * total for total in first])
+        ended, tokens = told.ended - before.ended, told.tokens - before.tokens
+        if ended >= 1.0 and tokens > 0.0:
+            self._lengthen(min(tokens / ended, _MOST_OUTPUT), share * ended)
+        more = max(told.seen - before.seen, 0.0)
+        self._requests += more
+        self._told += more
         if told.idle is not None:
             self._newest = max(self._newest, at - told.idle)
         if not self._paces:
@@ -121,12 +131,18 @@ class PoolLearning:
         return self._requests - self._told
 
     def refresh(self) -> None:
-        """Make the curve of what has come in."""
+        """Make the curve of what has come in. What no curve can be made of is forgotten, and the last one stays."""
         if self._stale:
             self._stale = False
-            self._paces = self._fit(self._shape)
-            self._guest_paces = self._fit(self._guests)
-            self.curve = self._made_curve()
+            try:
+                self._paces, self._guest_paces = self._fit(self._shape), self._fit(self._guests)
+                made = self._made_curve()
+                if not _sound(made, self._guest_paces):
+                    raise ArithmeticError("a curve of speeds that are none")
+            except (ArithmeticError, ValueError):
+                self._forget()
+            else:
+                self.curve = made
 
     def prior(self, points: Sequence[tuple[float, float]], at: float) -> None:
         """Take these (in-flight on a replica, tokens per second of one request) for observed then."""
@@ -158,6 +174,24 @@ class PoolLearning:
         self._newest = NEVER if dumped["newest"] is None else dumped["newest"]
         self._stale = True
 
+    def _forget(self) -> None:
+        """No request is to fail for what was learned, whatever it was."""
+        if not self._failed:
+            self._failed = True
+            _log.exception("adaptive: no curve can be made of what was learned of a pool, which is forgotten")
+        self._shape, self._guests = Sketch(self._half_life), Sketch(self._half_life)
+        self._first, self.level = FirstToken(self._half_life), Level()
+        self._paces, self._guest_paces = [], []
+        self._output = 0.0
+
+    def _lengthen(self, tokens: float, requests: float) -> None:
+        """So many have ended, with so many tokens each."""
+        if not self._output:
+            self._output = tokens
+        else:
+            memory = 1.0 - (1.0 - _OUTPUT_MEMORY) ** requests
+            self._output += memory * (min(tokens, _OUTPUT_CUT * self._output) - self._output)
+
     def _learn(
         self,
         sketch: Sketch,
@@ -167,12 +201,22 @@ class PoolLearning:
         tokens: float,
         seconds: float,
         requests: float = 1.0,
-    ) -> None:
-        """Tokens and seconds are those of one of so many `requests`."""
+    ) -> tuple[float, float]:
+        """Tokens and seconds are those of one of so many `requests`; gives back what the sketch took for them."""
         if paces and sketch.near(count) >= _COMPARABLE:
             weight = requests * min(tokens / _LONG, 1.0)
-            self.level.observe(at, log(tokens * pace_at(paces, count) / seconds), weight)
-        sketch.add(at, count, tokens / self.level.factor, seconds, requests)
+            ratio = log(tokens * pace_at(paces, count) / seconds)
+            self.level.observe(at, ratio, weight)
+            off = ratio - self.level.value
+            if abs(off) > CUT:
+                # What the level does not take for this fast or slow, the shape does not either, nor for much.
+                tokens *= exp(min(CUT - off, 0.0))
+                seconds *= exp(min(CUT + off, 0.0))
+                part = min(_LONG / tokens, 1.0)
+                tokens, seconds, requests = part * tokens, part * seconds, min(requests, 1.0)
+        tokens /= self.level.factor
+        sketch.add(at, count, tokens, seconds, requests)
+        return tokens, seconds
 
     def _fit(self, sketch: Sketch) -> list[float]:
         points = sketch.points()
@@ -206,6 +250,13 @@ def pace_at(paces: Sequence[float], count: float) -> float:
         return paces[-1]
     part = (count - NODES[at - 1]) / (NODES[at] - NODES[at - 1])
     return paces[at - 1] + part * (paces[at] - paces[at - 1])
+
+
+def _sound(curve: Curve, paces: Sequence[float]) -> bool:
+    """Whether there is a speed at every count, and all else is a number."""
+    others = (*curve.gains, curve.requests, curve.spread, curve.first, curve.prefill, curve.output)
+    speeds = (*paces, *(() if curve.rates == UNKNOWN.rates else curve.rates))
+    return all(0.0 < speed < inf for speed in speeds) and all(isfinite(other) for other in others)
 
 
 def _near(points: Sequence[Point]) -> tuple[float, ...]:

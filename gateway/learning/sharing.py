@@ -4,7 +4,7 @@ What was taken in is not told again, so nothing counts twice: what a gateway goe
 as if one had seen all of it. What was told by a gateway that is gone fades as its own would.
 """
 
-from collections.abc import Collection
+from collections.abc import Set
 
 from gateway.learning.learning import Learning
 from gateway.learning.own import Own
@@ -60,7 +60,7 @@ class Shares:
             told = report.pools.get(role, NOTHING)
             pool.take(told, known.get(role, NOTHING), 2.0 ** -(age / report.half_life), now - age)
 
-    def keep(self, sources: Collection[str], now: float) -> None:
+    def keep(self, sources: Set[str], now: float) -> None:
         """These can still be heard. Who can't for long is forgotten: not at once, as an empty Redis fills again."""
         for source in list(self._taken):
             if source in sources:

@@ -1,10 +1,8 @@
 """What a model's gateways tell each other, through Redis, of the speeds that they have seen."""
 
 import secrets
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Set
 from typing import Any
-
-from pydantic import ValidationError
 
 from gateway.learning import Learning, Report, Shares
 from gateway.load.shared import Exchange, Note, SharedCounts
@@ -14,7 +12,7 @@ _KEPT = 4.0
 
 
 class Evidence:
-    """Leaves reports of what this gateway has seen, and takes in the others'. `unread`: reports of a form not known."""
+    """Leaves reports of what this gateway has seen, and takes in the others'. `unread`: reports that were refused."""
 
     def __init__(
         self,
@@ -68,15 +66,13 @@ class Evidence:
         self._written, self._written_at = observed, now
         return self._shares.report(now).model_dump_json()
 
-    def told(self, notes: list[Note], others: Collection[str]) -> None:
+    def told(self, notes: list[Note], others: Set[str]) -> None:
         """See Correspondent."""
         now = self._clock()
         for note in notes:
             try:
-                report = Report.model_validate_json(note.text)
-            except ValidationError:
-                # A newer version's, while gateways are replaced one by one.
+                self._shares.take(note.gateway, Report.model_validate_json(note.text), note.age, now)
+            except (ValueError, ArithmeticError):
+                # A newer version's, while gateways are replaced one by one, or one that makes no sense.
                 self.unread += 1
-            else:
-                self._shares.take(note.gateway, report, note.age, now)
         self._shares.keep(others, now)

@@ -255,7 +255,7 @@ def test_who_is_missing_for_a_while_is_remembered_and_not_for_ever() -> None:
     end = serve(teller.learning, "speculative", PACE, COUNTS)
     tell(teller, hearer, end)
     for later, known in ((0, 1), (600, 1), (1199, 1), (1201, 2)):
-        hearer.keep((), end + later)
+        hearer.keep(set(), end + later)
         tell(teller, hearer, end)
         assert hearer.learning.pools["speculative"].told == known * len(COUNTS)
 

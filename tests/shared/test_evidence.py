@@ -168,6 +168,44 @@ async def test_a_report_of_another_version_is_left_alone(engine_thread: EngineTh
         assert (evidence["source"], evidence["unread"]) == ("redis", 1)
 
 
+async def test_a_report_that_makes_no_sense_harms_neither_requests_nor_the_others_reports(
+    engine_thread: EngineThread, redis: RedisServer
+) -> None:
+    rows = [[[0, 5, 1e308, 5, 5]], [[0, 5, 5e-324, 5, 5]], [[0, 5, 500, 1e308, 1e308]], [[0, 5, 500, 5, 0]]]
+    absurd: list[dict[str, Any]] = [{"shape": {"rows": each}} for each in rows]
+    absurd += [{"level": 1e308}, {"level": 5e-324}, {"first": {"sums": [1e308] * 5}}, {"ended": 1, "tokens": 1e308}]
+    terms = {"version": 1, "epoch": "x", "half_life": 300.0, "shared_hardware": False}
+    async with learners(engine_thread, redis) as here:
+        hearer = here.gateways[1]
+        with redis.client() as client:
+            stamp, _ = client.time()
+            for number, pool in enumerate(absurd):
+                text = json.dumps({**terms, "pools": {role: {"seen": 5, **pool} for role in ROLES}})
+                client.hset(KEY, f"liar {number}", f"{stamp}000 {text}")
+            client.hset(KEY, "long", f"{stamp}000 {json.dumps(terms)}{' ' * 65536}")
+            client.hset(KEY, "from the future", f"{'9' * 400} {json.dumps(terms)}")
+        await here.eventually(lambda: adaptive(hearer)["evidence"]["unread"] == len(absurd) + 1)
+        await serve(here, 0, 4)
+        await here.eventually(lambda: known(hearer) == [4, 4])
+        await serve(here, 1, 4)
+        await here.eventually(lambda: known(hearer) == [8, 8])
+
+
+async def test_of_too_many_reports_the_oldest_are_dropped(engine_thread: EngineThread, redis: RedisServer) -> None:
+    async with learners(engine_thread, redis) as here:
+        with redis.client() as client:
+            seconds, _ = client.time()
+            stamp = int(seconds) * 1000 - 60_000
+            texts = {f"liar {number}": f"{stamp + number} {{}}" for number in range(1500)}
+            client.hset(KEY, mapping=texts)
+            await here.eventually(lambda: client.hlen(KEY) <= 1001)
+            left = client.hkeys(KEY)
+            assert "liar 1499" in left
+            assert "liar 0" not in left
+        await serve(here, 0, 4)
+        await here.eventually(lambda: known(here.gateways[1]) == [4, 4])
+
+
 async def test_a_reload_keeps_what_was_heard(engine_thread: EngineThread, redis: RedisServer) -> None:
     async with learners(engine_thread, redis) as here:
         await serve(here, 0, 4)

@@ -8,6 +8,9 @@
 -- age in ms, text, ...} of what is news}.
 local KEY, ME, TEXT, KEEP = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
 local call = redis.call
+-- Of so many others, those who wrote last, and of texts up to so many bytes: what is more, no gateways have written. The
+-- others are dropped, and of a longer text only an empty one is handed out.
+local MOST, LONG = 1000, 65536
 
 local clock = call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -16,19 +19,34 @@ if TEXT ~= '' then
 end
 local known = {}
 for at = 4, #ARGV, 2 do known[ARGV[at]] = ARGV[at + 1] end
-local here, others, news = 0, {}, {}
+local here, left = 0, {}
 local all = call('HGETALL', KEY)
 for at = 1, #all, 2 do
-  local written, text = string.match(all[at + 1], '^(%d+) (.*)$')
+  local gateway, written, text = all[at], string.match(all[at + 1], '^(%d+) (.*)$')
   local age = written and now - tonumber(written) or KEEP + 1
-  if age > KEEP then
-    call('HDEL', KEY, all[at])
-  elseif all[at] == ME then
+  -- A time that far ahead is none that this clock gave.
+  if age > KEEP or age < -KEEP then
+    call('HDEL', KEY, gateway)
+  elseif gateway == ME then
     here = 1
   else
-    others[#others + 1] = all[at]
-    if known[all[at]] ~= written then
-      for _, item in ipairs({all[at], written, string.format('%.0f', age), text}) do news[#news + 1] = item end
+    left[#left + 1] = {gateway, written, age, text}
+  end
+end
+if #left > MOST then
+  table.sort(left, function(one, other) return one[3] < other[3] end)
+  for at = MOST + 1, #left do
+    call('HDEL', KEY, left[at][1])
+    left[at] = nil
+  end
+end
+local others, news = {}, {}
+for at, each in ipairs(left) do
+  local gateway, written, age, text = each[1], each[2], each[3], each[4]
+  others[at] = gateway
+  if known[gateway] ~= written then
+    for _, item in ipairs({gateway, written, string.format('%.0f', age), #text > LONG and '' or text}) do
+      news[#news + 1] = item
     end
   end
 end

@@ -7,7 +7,7 @@ and nothing else notices.
 import asyncio
 import hashlib
 import logging
-from collections.abc import Collection
+from collections.abc import Set
 from importlib import resources
 from typing import Literal, NamedTuple, Protocol
 
@@ -26,7 +26,7 @@ _BEATS, _PATIENCE = 2.0, 10.0
 
 
 class Note(NamedTuple):
-    """A text that another gateway left `age` seconds ago."""
+    """A text that another gateway left `age` seconds ago; empty where it was too long to be one's."""
 
     gateway: str
     age: float
@@ -40,7 +40,7 @@ class Correspondent(Protocol):
         """What to leave now; empty: nothing new."""
         ...
 
-    def told(self, notes: list[Note], others: Collection[str]) -> None:
+    def told(self, notes: list[Note], others: Set[str]) -> None:
         """What others have left since the last time, the oldest first. `others`: who has anything there."""
         ...
 
@@ -55,7 +55,7 @@ class Exchange:
         """`kept`: seconds after which a text is dropped that its gateway has not left anew."""
         self.state: Literal["joining", "up", "down"] = "joining"
         self.error: str | None = None
-        self.others: Collection[str] = ()
+        self.others: Set[str] = frozenset()
         self._model = model
         self._settings = settings
         self._gateway = gateway
@@ -104,14 +104,15 @@ class Exchange:
         here, others, found = reply
         # A server that has lost what was left there is told again.
         self._unsaid = not here and bool(self._text)
-        known = {gateway: written for gateway, written in self._known.items() if gateway in others}
+        there = frozenset(others)
+        known = {gateway: written for gateway, written in self._known.items() if gateway in there}
         notes = []
         for gateway, written, age, text in zip(*(iter(found),) * 4, strict=True):
             known[gateway] = written
             notes.append(Note(gateway, max(int(age) / 1000, 0.0), text))
         notes.sort(key=lambda note: -note.age)
-        self._known, self.others = known, others
-        self._correspondent.told(notes, others)
+        self._known, self.others = known, there
+        self._correspondent.told(notes, there)
 
     async def _connect(self) -> Connection:
         settings = self._settings
@@ -124,7 +125,7 @@ class Exchange:
         self._fail(reason)
 
     def _fail(self, reason: str) -> None:
-        self.state, self.error, self.others = "down", reason, ()
+        self.state, self.error, self.others = "down", reason, frozenset()
         self._part()
 
     def _part(self) -> None:
