@@ -8,8 +8,8 @@
 -- age in ms, text, ...} of what is news}.
 local KEY, ME, TEXT, KEEP = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
 local call = redis.call
--- Of so many others, those who wrote last, and of texts up to so many bytes: what is more, no gateways have written. The
--- others are dropped, and of a longer text only an empty one is handed out.
+-- Of so many others, those who wrote last, and texts of up to so many bytes: what is more, no gateways have written. It is
+-- dropped, or every exchange would hold Redis up; of a longer text an empty one is handed out, once.
 local MOST, LONG = 1000, 65536
 
 local clock = call('TIME')
@@ -31,6 +31,10 @@ for at = 1, #all, 2 do
     here = 1
   else
     left[#left + 1] = {gateway, written, age, text}
+    if #text > LONG then
+      left[#left][4] = ''
+      call('HDEL', KEY, gateway)
+    end
   end
 end
 if #left > MOST then
@@ -45,7 +49,7 @@ for at, each in ipairs(left) do
   local gateway, written, age, text = each[1], each[2], each[3], each[4]
   others[at] = gateway
   if known[gateway] ~= written then
-    for _, item in ipairs({gateway, written, string.format('%.0f', age), #text > LONG and '' or text}) do
+    for _, item in ipairs({gateway, written, string.format('%.0f', age), text}) do
       news[#news + 1] = item
     end
   end
