@@ -28,6 +28,7 @@ class _Ask:
     test: str = "s"
     letters: str = _LETTERS
     affinity: int = 7
+    waited: int = 0
     tried: Sequence[str] = ()
 
 

@@ -27,14 +27,17 @@ class Asking:
         "placed",
         "test",
         "tried",
+        "waited",
+        "waiting_since",
     )
 
-    def __init__(self, sharing: "Sharing", ask: Ask, wake: Callable[[], None]) -> None:
-        """Use `Model.ask`."""
+    def __init__(self, sharing: "Sharing", ask: Ask, wake: Callable[[], None], since: float | None = None) -> None:
+        """Use `Model.ask`. `since`: the monotonic time since when it waits in the queue, if it does."""
         self._sharing = sharing
         self._wake = wake
         self._left = False
         self.ask = ask
+        self.waiting_since = since
         self.placed: Grant | Refusal | None = None
         # What the script is asked, and what its cases stand for.
         self.lease = 0
@@ -42,6 +45,7 @@ class Asking:
         self.test = ""
         self.letters = ""
         self.affinity = ask.affinity
+        self.waited = 0
         self.tried: Sequence[str] = ()
         self.choices: Sequence[Placement] = ()
 

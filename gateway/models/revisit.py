@@ -3,32 +3,31 @@
 import asyncio
 from collections.abc import Callable, Hashable
 from functools import partial
+from time import monotonic
 
 from gateway.load import Ticket, WaitQueue
-from gateway.load.shared import Timer
+from gateway.load.shared import POLL_SECONDS, Timer
 from gateway.models.asking import Asking
 from gateway.models.grant import Grant
 from gateway.models.placing import Ask
-
-_POLL_SECONDS = 0.05
 
 
 class Revisits:
     """Asks for who waits longest in each lane: whenever something was given back here, and every so often."""
 
-    def __init__(self, queue: WaitQueue[Grant], ask: Callable[[Ask, Callable[[], None]], Asking]) -> None:
-        """`ask` asks Redis."""
+    def __init__(self, queue: WaitQueue[Grant], ask: Callable[[Ask, Callable[[], None], float], Asking]) -> None:
+        """`ask` asks Redis, for one that waits since a monotonic time."""
         self._queue = queue
         self._ask = ask
-        self._asks: dict[Ticket[Grant], Ask] = {}
+        self._asks: dict[Ticket[Grant], tuple[Ask, float]] = {}
         self._trying: dict[Hashable, Asking] = {}
         self._again: set[Hashable] = set()
         self._poll = Timer(asyncio.get_running_loop(), self._polled)
 
     def add(self, ticket: Ticket[Grant], ask: Ask) -> None:
         """This one waits from now on."""
-        self._asks[ticket] = ask
-        self._poll.start(_POLL_SECONDS)
+        self._asks[ticket] = ask, monotonic()
+        self._poll.start(POLL_SECONDS)
 
     def serve(self) -> None:
         """Room may have come about."""
@@ -49,7 +48,8 @@ class Revisits:
         self._poll.stop()
 
     def _try(self, lane: Hashable, ticket: Ticket[Grant]) -> None:
-        asking = self._ask(self._asks[ticket], partial(self._tried, lane, ticket))
+        ask, since = self._asks[ticket]
+        asking = self._ask(ask, partial(self._tried, lane, ticket), since)
         self._trying[lane] = asking
         if asking.placed is not None:
             self._tried(lane, ticket)
@@ -70,4 +70,4 @@ class Revisits:
     def _polled(self) -> None:
         self.serve()
         if self._asks:
-            self._poll.start(_POLL_SECONDS)
+            self._poll.start(POLL_SECONDS)

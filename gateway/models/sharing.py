@@ -1,6 +1,7 @@
 """What a model does where several gateways share its counts: asks Redis for places, or decides by its share."""
 
 from collections.abc import Callable, Mapping
+from time import monotonic
 from typing import Protocol
 
 from gateway.config import ModelConfig
@@ -72,9 +73,12 @@ class Sharing:
 
     # Asking
 
-    def ask(self, ask: Ask, wake: Callable[[], None]) -> Asking:
-        """Ask for a place: the answer may be there at once, or comes with a call of `wake`."""
-        asking = Asking(self, self._model.wished(ask), wake)
+    def ask(self, ask: Ask, wake: Callable[[], None], since: float | None = None) -> Asking:
+        """Ask for a place: the answer may be there at once, or comes with a call of `wake`.
+
+        `since`: the monotonic time since when the request waits in the queue, if it does.
+        """
+        asking = Asking(self, self._model.wished(ask), wake, since)
         if self.link.decides:
             self._send(asking)
         else:
@@ -131,6 +135,10 @@ class Sharing:
             return
         asking.lease = self.link.lease()
         asking.test, asking.letters, asking.choices = known.test, known.letters, known.choices
+        if asking.waiting_since is not None:
+            asking.waited = max(int((monotonic() - asking.waiting_since) * 1000), 1)
+        elif ask.failed:
+            asking.waited = -1
         if ask.tried:
             asking.tried = [_field(pool, replica) for pool in pools.values() for replica in ask.tried]
         self.link.ask(asking)

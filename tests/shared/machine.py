@@ -1,5 +1,6 @@
 """Gateways at work on one model's counts in any order; after each step the server holds what the reference holds."""
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -48,15 +49,17 @@ wishes = st.lists(
         st.none() | st.sampled_from(ROLES),
         st.none() | st.sampled_from(ROLES),
         st.frozensets(st.sampled_from([(role, URLS[role][at]) for role in ROLES for at in range(4)]), max_size=3),
+        st.sampled_from([-1, 0, 0, 0, 1, 1, 2, 3]),
     ),
     max_size=4,
 )
 
 
 class Gateways(RuleBasedStateMachine):
-    """The script on `server`, which a subclass has."""
+    """The script on `server`, which a subclass has. `crowded`: with a few places, so that queues come about."""
 
     server: Any = None
+    crowded = False
 
     def __init__(self) -> None:
         super().__init__()
@@ -72,6 +75,8 @@ class Gateways(RuleBasedStateMachine):
     @initialize(policy=policies, speculative=st.integers(1, 3), baseline=st.integers(1, 3))
     def start(self, policy: Policy, speculative: int, baseline: int) -> None:
         self.policy, self.caps = policy, {"speculative": speculative, "baseline": baseline}
+        if self.crowded:
+            self.caps = {"speculative": min(speculative, 2), "baseline": 1}
         self.enter({"speculative": (Engine(URLS["speculative"][0]),), "baseline": (Engine(URLS["baseline"][0]),)})
 
     # Gateways
@@ -91,6 +96,8 @@ class Gateways(RuleBasedStateMachine):
             self.look(self.names[pick % len(self.names)], seen)
 
     def look(self, name: str, seen: dict[Role, tuple[Engine, ...] | None]) -> None:
+        if self.crowded:
+            seen = {role: (Engine(URLS[role][len(engines or ()) // 3 % 2]),) for role, engines in seen.items()}
         self.eyes[name] = Eyes(self.policy, seen, self.caps)
 
     @precondition(lambda self: self.names)
@@ -120,14 +127,21 @@ class Gateways(RuleBasedStateMachine):
         """Some are released twice, some by a gateway that never had them, some were never given."""
         name = self.names[pick % len(self.names)]
         known = [lease for leases in self.counts.leases.values() for lease in leases]
+        if self.crowded:
+            known = list(self.counts.leases.get(name, known))
+            asked = [replace(wish, failed=None, tried=frozenset()) if wish.affinity % 4 else wish for wish in asked]
         given = [known[first % len(known)] if known and second % 5 else first for first, second in releases]
         numbered = []
         for wish in asked:
             if wish.pinned and self.eyes[name].engines[wish.pinned] is None:
                 continue  # the relay refuses those
             self.numbers += 1
-            numbered.append((1000 + self.numbers, wish))
+            numbered.append((1000 + self.numbers, self.waiting(wish)))
         self.step(name, release=[*given, *given[:1]], wishes=numbered)
+
+    def waiting(self, wish: Wish) -> Wish:
+        """Waits since a time that no other one has, whatever time the test takes."""
+        return replace(wish, waited=wish.waited * 100_000_000 - self.numbers * 10_000) if wish.waited > 0 else wish
 
     @precondition(lambda self: self.names)
     @rule(pick=numbers, thorough=st.booleans(), lost=st.booleans())

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gateway.config import Policy
-from gateway.models.placing import Ask, place
+from gateway.models.placing import Ask, Table, place, table
 from gateway.routing import (
     ROLES,
     Choice,
@@ -67,6 +67,8 @@ class Wish:
     pinned: Role | None = None
     failed: Role | None = None
     tried: frozenset[tuple[Role, str]] = frozenset()
+    # How long it has waited in its gateway's queue; -1: it overtakes who waits.
+    waited: int = 0
 
     @property
     def ask(self) -> Ask:
@@ -77,12 +79,22 @@ Place = tuple[Placement, str]
 
 
 @dataclass
+class Waiter:
+    """The first in a gateway's queue, since when, and whether a place was left to it."""
+
+    since: int
+    left: bool = False
+
+
+@dataclass
 class Counts:
     """The counts of one model: leases by the gateway that holds them, and the switch. Time stands still."""
 
     leases: dict[str, dict[int, tuple[Role, str]]] = field(default_factory=dict)
     silent: set[str] = field(default_factory=set)
     switch: SwitchState = field(default_factory=SwitchState)
+    # By gateway and the pools that it may go to.
+    waiters: dict[tuple[str, frozenset[Role]], Waiter] = field(default_factory=dict)
 
     def listen(self) -> None:
         """Silence is held against nobody where all were silent."""
@@ -98,6 +110,8 @@ class Counts:
         for name in names:
             self.leases.pop(name, None)
             self.silent.discard(name)
+            for key in [key for key in self.waiters if key[0] == name]:
+                del self.waiters[key]
 
     def held(self) -> Iterator[tuple[Role, str]]:
         for leases in self.leases.values():
@@ -136,11 +150,44 @@ class Counts:
         places: list[Place] = []
         for lease, wish in wishes:
             chosen = self.decide(eyes, wish)
+            yields = isinstance(chosen[0], Choice) and wish.waited >= 0 and self.owed(name, eyes, wish, chosen[0].role)
+            if yields:
+                chosen = place(eyes.policy, self.full(eyes, wish), wish.ask, self.switch), ""
+            if wish.waited > 0 and goals(eyes, wish):
+                self.queue(name, eyes, wish, placed=isinstance(chosen[0], Choice), yields=yields)
             if isinstance(chosen[0], Choice):
                 mine[lease] = chosen[0].role, chosen[1]
                 self.settle(eyes)
             places.append(chosen)
         return places
+
+    def owed(self, name: str, eyes: Eyes, wish: Wish, role: Role) -> bool:
+        """Whether others came first to all places of this pool; they are then left to them."""
+        older = sorted(
+            (
+                waiter
+                for (other, lane), waiter in self.waiters.items()
+                if other != name and role in lane and waiter.since < -wish.waited
+            ),
+            key=lambda waiter: waiter.since,
+        )
+        places = eyes.caps[role] * len(eyes.engines[role] or ()) - self.totals().get(role[0], 0)
+        if max(places, 1) > len(older):
+            return False
+        for waiter in older[: max(places, 1)]:
+            waiter.left = True
+        return True
+
+    def full(self, eyes: Eyes, wish: Wish) -> ModelLoad:
+        load = self.load(eyes, wish)
+        return ModelLoad(*(pool and pool._replace(has_room=False) for pool in load))
+
+    def queue(self, name: str, eyes: Eyes, wish: Wish, *, placed: bool, yields: bool) -> None:
+        """It waits on, no longer, or can't make use of what was left to it."""
+        key = name, goals(eyes, wish)
+        known = self.waiters.pop(key, None)
+        if not placed and (yields or known is None or not known.left):
+            self.waiters[key] = Waiter(-wish.waited)
 
     def decide(self, eyes: Eyes, wish: Wish) -> Place:
         load = self.load(eyes, wish)
@@ -191,6 +238,20 @@ class Counts:
     def wait_long(self) -> None:
         """Whatever waits for time to pass has waited long enough."""
         self.switch = _aged(self.switch)
+
+
+def table_for(eyes: Eyes, wish: Wish) -> Table:
+    there = [
+        None if engines is None else any((role, engine.url) not in wish.tried for engine in engines)
+        for role, engines in ((role, eyes.engines[role]) for role in ROLES)
+    ]
+    return table(eyes.policy, wish.ask, *there)
+
+
+def goals(eyes: Eyes, wish: Wish) -> frozenset[Role]:
+    """The pools that it may go to."""
+    letters = table_for(eyes, wish).letters
+    return frozenset(role for role in ROLES if role[0] in letters)
 
 
 def settings(policy: Policy) -> SwitchSettings:

@@ -7,13 +7,14 @@ from typing import Any
 import redis
 
 from gateway.load.shared.step import TEXT, Script, Terms, View, key_base, member
-from gateway.models.placing import Table, table, terms
+from gateway.models.placing import terms
 from gateway.routing import ROLES, Choice, Placement, Role
-from tests.shared.reference import Eyes, Place, Wish
+from tests.shared.reference import Eyes, Place, Wish, table_for
 
 MODEL = "m"
 BASE = key_base("spillway", MODEL)
 EXPIRY = 3600.0  # seconds: nobody is forgotten but by `silence`
+PATIENCE = 3600.0  # seconds: who waits does so until it has a place, or its gateway is forgotten
 
 
 @dataclass
@@ -22,6 +23,7 @@ class Asked:
     test: str
     letters: str
     affinity: int
+    waited: int
     tried: Sequence[str]
     choices: tuple[Placement, ...] = field(default=())
 
@@ -56,7 +58,7 @@ class Shared:
         places: list[Place] = []
         # A request for which no case has a place is never sent.
         sent = [ask for ask in asks if any(isinstance(choice, Choice) for choice in ask.choices)]
-        command = Script("spillway", MODEL, name, EXPIRY).step(
+        command = Script("spillway", MODEL, name, EXPIRY, PATIENCE).step(
             what,
             _terms(eyes),
             forget=forget,
@@ -138,12 +140,4 @@ def _views(eyes: Eyes) -> tuple[View, View]:
 def _asked(eyes: Eyes, lease: int, wish: Wish) -> Asked:
     made = table_for(eyes, wish)
     tried = [f"{role[0]} {url}" for role, url in sorted(wish.tried)]
-    return Asked(lease, made.test, made.letters, wish.affinity, tried, made.choices)
-
-
-def table_for(eyes: Eyes, wish: Wish) -> Table:
-    there = [
-        None if engines is None else any((role, engine.url) not in wish.tried for engine in engines)
-        for role, engines in ((role, eyes.engines[role]) for role in ROLES)
-    ]
-    return table(eyes.policy, wish.ask, *there)
+    return Asked(lease, made.test, made.letters, wish.affinity, wish.waited, tried, made.choices)

@@ -16,9 +16,10 @@ def server(request: pytest.FixtureRequest) -> Iterator[RedisServer]:
         yield running
 
 
-def test_any_order_of_steps(server: RedisServer) -> None:
+@pytest.mark.parametrize("few", [False, True], ids=["places", "few places"])
+def test_any_order_of_steps(server: RedisServer, few: bool) -> None:
     class OnServer(Gateways):
-        pass
+        crowded = few
 
     OnServer.server = server
-    run_state_machine_as_test(OnServer, settings=settings(max_examples=60, stateful_step_count=25))
+    run_state_machine_as_test(OnServer, settings=settings(max_examples=60, stateful_step_count=40 if few else 25))

@@ -4,10 +4,11 @@ from gateway.load.shared.counts import SharedCounts, gateway_id
 from gateway.load.shared.exchange import Correspondent, Exchange, Note
 from gateway.load.shared.link import Link
 from gateway.load.shared.parties import Ask, Owner
-from gateway.load.shared.step import Terms, View, member
+from gateway.load.shared.step import POLL_SECONDS, Terms, View, member
 from gateway.load.shared.timer import Timer
 
 __all__ = [
+    "POLL_SECONDS",
     "Ask",
     "Correspondent",
     "Exchange",

@@ -7,17 +7,25 @@
 --       4 leases of the caller: hash, lease -> "s URL" or "b URL"
 --       5, 6 the caller's views of the pools s and b: sorted set, ready replica -> its digest; a replica is its URL, after
 --       the number of requests that it has from outside and a space where there are any
+--       7 waiting: hash, "s", "b" or "sb" (where the first in a gateway's queue may go), a space, and an incarnation ->
+--       Redis time (ms) since when it waits, time until which that counts, 1 where a place was left to it
 -- ARGV  1 incarnation   2 "hello", "step", "beat" or "audit"   3 ms until a silent caller is forgotten
 --       4 bound: the limit of pool s (mode spill) or of both (mode switch)   5 mark: low is below it; -1 without switch
 --       6 dwell (ms)   7, 8 max_inflight of a replica of s and of b   9, 10 requests from outside on s and on b
+--       11 ms after it last asked for which a place is left to who waits
 --       then six lists, each after its length:
 --       incarnations to forget; leases to adopt (lease, field); view of s; view of b (replica, digest; length -1: as it was);
---       leases to give back; leases to ask for (lease, test, table, affinity, number of tried, tried fields...)
+--       leases to give back; leases to ask for (lease, test, table, affinity, ms for which it has waited in a queue or -1
+--       for one that overtakes who waits, number of tried, tried fields...)
 --
 -- A table has a letter for each of sixteen cases: where to go (s, b), or anything else for a refusal. The case is 8 * (over
 -- by leases alone) + 4 * (over) + 2 * (a replica of s has room) + (a replica of b has room). Tables are made of the policy,
 -- so policies are written once, in Python. The tests of over are "s": pool s is at its bound, "w": the switch is high,
 -- "-": never.
+--
+-- Who came first goes first, at whichever gateway: a pool that has no more places than there are older requests in the
+-- queues of other gateways has no room for one. Who was left a place and finds none for itself all the same (it has tried
+-- that replica, or its gateway knows others) is not waited for until it asks again.
 --
 -- All reading comes before writing counts and leases, and what can fail for want of memory comes first in that: a step is
 -- whole or not at all. Keys of other incarnations have the names of the caller's but for the end: they are in its slot.
@@ -26,11 +34,12 @@
 -- {"ok", high, total of s, total of b, gateways, {case, URL, case, URL...}, on beats {field, count, ...}, on audits
 -- {lease, ...} of the caller}.
 local GATEWAYS, COUNTS, SWITCH, LEASES = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local VIEW = {s = KEYS[5], b = KEYS[6]}
+local VIEW, WAITING = {s = KEYS[5], b = KEYS[6]}, KEYS[7]
 local ME, WHAT, EXPIRY = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local BOUND, MARK, DWELL = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local CAP = {s = tonumber(ARGV[7]), b = tonumber(ARGV[8])}
 local OUTSIDE = {s = tonumber(ARGV[9]), b = tonumber(ARGV[10])}
+local PATIENCE = tonumber(ARGV[11])
 local KEPT = 3600000 -- ms: what no gateway has touched for so long is of no use to any
 local EXACT, MIX, WORD = 64, 0x9E3779B1, 4294967296 -- as in gateway/routing/balance.py
 local CHUNK = 4000 -- arguments of one call: Lua's stack has room for 8000
@@ -63,7 +72,7 @@ if tonumber(mine) < now then return {'unknown'} end
 local function names(key, name)
   return sub(key, 1, #key - #ME) .. name
 end
-local at = 10
+local at = 11
 local function take()
   at = at + 1
   return ARGV[at]
@@ -101,6 +110,8 @@ local function add(field, n)
   counts[pool], counts[field] = math.max(count(pool) + n, 0), math.max(count(field) + n, 0)
   changed[pool], changed[field] = true, true
 end
+
+know({'s', 'b'})
 
 -- The switch, as `arrive` and `settle` in gateway/routing/threshold.py have it: with what comes from outside, and without.
 local machines, switched = {}, false
@@ -240,9 +251,53 @@ local function room(pool, tried)
   return 0
 end
 
+-- Who waits at other gateways, and here.
+local waiting, waits, waited = nil, {}, {}
+local function queues()
+  if waiting then return waiting end
+  waiting = {}
+  local flat = call('HGETALL', WAITING)
+  for i = 1, #flat, 2 do
+    local lane, name = string.match(flat[i], '^(%a+) (.*)$')
+    local since, ends, left = string.match(flat[i + 1], '^(%d+) (%d+) (%d)$')
+    since, ends = tonumber(since), tonumber(ends)
+    if ends > now and ends <= now + PATIENCE and not dropped[name] then
+      waiting[flat[i]] = {key = flat[i], lane = lane, name = name, since = since, ends = ends, left = left == '1'}
+    end
+  end
+  return waiting
+end
+local function owed(pool, since)
+  local older = {}
+  for _, other in pairs(queues()) do
+    if other.name ~= ME and other.since < since and string.find(other.lane, pool, 1, true) then
+      older[#older + 1] = other
+    end
+  end
+  if #older == 0 then return false end
+  local places = math.max(CAP[pool] * size(pool) - count(pool), 1)
+  if places > #older then return false end
+  table.sort(older, function(one, two) return one.since < two.since or one.since == two.since and one.key < two.key end)
+  for i = 1, places do
+    older[i].left, waits[older[i].key] = true, older[i]
+  end
+  return true
+end
+local function queued(letters, since, placed, yields)
+  local lane = (string.find(letters, 's', 1, true) and 's' or '') .. (string.find(letters, 'b', 1, true) and 'b' or '')
+  local key = lane .. ' ' .. ME
+  local known = queues()[key]
+  if placed or known and known.left and not yields then
+    waiting[key], waits[key], waited[#waited + 1] = nil, nil, known and key
+  else
+    waiting[key] = {key = key, lane = lane, name = ME, since = since, ends = now + PATIENCE, left = false}
+    waits[key] = waiting[key]
+  end
+end
+
 local answers = {}
 for _ = 1, tonumber(take()) do
-  local lease, test, letters, affinity, tried = take(), take(), take(), tonumber(take()), {}
+  local lease, test, letters, affinity, wait, tried = take(), take(), take(), tonumber(take()), tonumber(take()), {}
   for _ = 1, tonumber(take()) do tried[take()] = true end
   local over, alone = false, false
   if test == 's' then
@@ -252,18 +307,23 @@ for _ = 1, tonumber(take()) do
     over, alone = machines[1].high, machines[2].high
   end
   local case = (alone and 8 or 0) + (over and 4 or 0) + 2 * room('s', tried) + room('b', tried)
-  local pool, url = sub(letters, case + 1, case + 1), ''
+  local pool, url, yields = sub(letters, case + 1, case + 1), '', false
+  if VIEW[pool] and wait >= 0 and owed(pool, now - wait) then
+    case, yields = case - case % 4, true
+    pool = sub(letters, case + 1, case + 1)
+  end
   if VIEW[pool] then
     local field = pick(pool, affinity, tried)
     put[lease], url = field, sub(field, 3)
     add(field, 1)
     settle()
   end
+  if wait > 0 then queued(letters, now - wait, url ~= '', yields) end
   answers[#answers + 1] = case
   answers[#answers + 1] = url
 end
 
-local leases, there, zero, back = {}, {}, {}, {}
+local leases, there, zero, back, queue = {}, {}, {}, {}, {}
 for lease, field in pairs(put) do
   leases[#leases + 1], leases[#leases + 2] = lease, field
 end
@@ -274,9 +334,14 @@ for field in pairs(changed) do
     zero[#zero + 1] = field
   end
 end
+for key, one in pairs(waits) do
+  queue[#queue + 1], queue[#queue + 2] = key, one.since .. ' ' .. one.ends .. ' ' .. (one.left and 1 or 0)
+end
 for lease in pairs(gone) do back[#back + 1] = lease end
 write('HSET', LEASES, leases)
 write('HSET', COUNTS, there)
+write('HSET', WAITING, queue)
+if #queue > 0 then call('PEXPIRE', WAITING, PATIENCE) end
 if switched then
   local one, two = machines[1], machines[2]
   call('HSET', SWITCH, 'high', one.high and '1' or '0', 'since', one.since or '', 'alone', two.high and '1' or '0',
@@ -285,9 +350,11 @@ end
 if WHAT ~= 'step' and not dropped[ME] then call('ZADD', GATEWAYS, now + EXPIRY, ME) end
 write('HDEL', COUNTS, zero)
 write('HDEL', LEASES, back)
+write('HDEL', WAITING, waited)
 for name in pairs(dropped) do
   call('ZREM', GATEWAYS, name)
   call('DEL', names(LEASES, name), names(VIEW.s, name), names(VIEW.b, name))
+  call('HDEL', WAITING, 's ' .. name, 'b ' .. name, 'sb ' .. name)
 end
 
 local reply = {'ok', MARK >= 0 and machines[1].high and 1 or 0, count('s'), count('b'), call('ZCARD', GATEWAYS), answers}
@@ -315,7 +382,7 @@ if held ~= count('s') + count('b') then
   write('HDEL', COUNTS, stale)
   reply[3], reply[4] = counts.s, counts.b
 end
-for _, key in ipairs(KEYS) do call('PEXPIRE', key, KEPT) end
+for i = 1, 6 do call('PEXPIRE', KEYS[i], KEPT) end
 reply[7] = call('HGETALL', COUNTS)
 if WHAT == 'audit' then reply[8] = call('HKEYS', LEASES) end
 return reply

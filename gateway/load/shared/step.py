@@ -8,6 +8,11 @@ from typing import NamedTuple, Protocol
 TEXT = resources.files(__package__).joinpath("step.lua").read_text()
 SHA = hashlib.sha1(TEXT.encode(), usedforsecurity=False).hexdigest()
 
+# Seconds between two asks for who waits longest, as nobody tells us what other gateways give back.
+POLL_SECONDS = 0.02
+# How long a place is left to who waits: a gateway that is late for a poll or two does not lose its turn.
+PATIENCE = 0.15
+
 Argument = str | int | float
 
 
@@ -24,12 +29,13 @@ class Terms(NamedTuple):
 
 
 class Asked(Protocol):
-    """A request for a lease, as step.lua has it."""
+    """A request for a lease, as step.lua has it. `waited`: milliseconds in a queue; -1: it overtakes who waits."""
 
     lease: int
     test: str
     letters: str
     affinity: int
+    waited: int
     tried: Sequence[str]
 
 
@@ -39,10 +45,11 @@ View = Sequence[Argument]
 class Script:
     """Calls on behalf of one incarnation of a gateway."""
 
-    def __init__(self, prefix: str, model: str, incarnation: str, expiry: float) -> None:
-        """`expiry` in seconds."""
+    def __init__(self, prefix: str, model: str, incarnation: str, expiry: float, patience: float = PATIENCE) -> None:
+        """Seconds: `expiry`, and `patience` with who waits and asks no longer."""
         self.incarnation = incarnation
         self._expiry = int(expiry * 1000)
+        self._patience = int(patience * 1000)
         base = key_base(prefix, model)
         keys = (
             f"{base}:gateways",
@@ -51,6 +58,7 @@ class Script:
             f"{base}:leases:{incarnation}",
             f"{base}:view:s:{incarnation}",
             f"{base}:view:b:{incarnation}",
+            f"{base}:waiting",
         )
         self._head: tuple[Argument, ...] = (SHA, len(keys), *keys, incarnation)
 
@@ -70,7 +78,8 @@ class Script:
         asks: Iterable[Asked] = (),
     ) -> tuple[Argument, ...]:
         """One step; the script says what each part does."""
-        arguments: list[Argument] = ["EVALSHA", *self._head, what, self._expiry, *terms, len(forget), *forget]
+        head = self._head
+        arguments: list[Argument] = ["EVALSHA", *head, what, self._expiry, *terms, self._patience, len(forget), *forget]
         if adopt:
             arguments.append(2 * len(adopt))
             for lease, field in adopt.items():
@@ -90,7 +99,7 @@ class Script:
         count = 0
         for ask in asks:
             count += 1
-            arguments += (ask.lease, ask.test, ask.letters, ask.affinity, len(ask.tried), *ask.tried)
+            arguments += (ask.lease, ask.test, ask.letters, ask.affinity, ask.waited, len(ask.tried), *ask.tried)
         arguments[at] = count
         return tuple(arguments)
 
