@@ -46,6 +46,7 @@ class Model:
         """`clock` gives monotonic seconds; with `shared` several gateways count together."""
         self._clock = clock
         self._switch = SwitchState()
+        self._ended: Callable[[], None] | None = None
         self.sharing: Sharing | None = None
         self.adapting: Adapting | None = None
         self.evidence: Evidence | None = None
@@ -73,6 +74,7 @@ class Model:
     def reconfigure(self, config: ModelConfig) -> None:
         """Take over a validated configuration; in-flight requests keep their leases."""
         self.config = config
+        self._ended = None
         self.queue.size = config.policy.queue.size
         for role, pool in self.pools.items():
             pool.reconfigure(getattr(config.pools, role))
@@ -83,14 +85,18 @@ class Model:
         self._share_evidence()
         self._replicas_changed()
 
-    def retire(self) -> None:
+    def retire(self, ended: Callable[[], None] | None = None) -> None:
         """Take the model out of service: its streams finish, nothing new starts, and who waits is refused.
+
+        `ended` is called when its last stream has ended, unless it was configured again.
 
         Were they left waiting, a model of this name that comes back would not know of them.
         """
         self.queue.refuse()
         for pool in self.pools.values():
             pool.reconfigure(None)
+        self._ended = ended
+        self._end_if_idle()
 
     def close(self) -> None:
         """The model was retired, and its last stream has ended."""
@@ -247,8 +253,16 @@ class Model:
                 self.sharing.link.release(number)
             pool.released(replica)
             self._room_changed()
+            if self._ended is not None:
+                self._end_if_idle()
 
         return Lease(pool, replica, released)
+
+    def _end_if_idle(self) -> None:
+        ended = self._ended
+        if ended is not None and not self.inflight:
+            self._ended = None
+            ended()
 
     def _replicas_changed(self) -> None:
         if self.sharing is not None:

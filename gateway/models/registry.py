@@ -1,6 +1,7 @@
 """The models that clients may name."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from gateway.config import ModelConfig
 from gateway.load.shared import SharedCounts
@@ -51,10 +52,7 @@ class Models:
         wanted = {config.name for config in configs}
         for name, model in list(self._known.items()):
             if name not in wanted:
-                model.retire()
-                if model.inflight == 0:
-                    del self._known[name]
-                    model.close()
+                model.retire(partial(self._end, name, model))
         current: list[Model] = []
         by_name: dict[str, Model] = {}
         for config in configs:
@@ -66,3 +64,8 @@ class Models:
             current.append(known)
             by_name |= dict.fromkeys((config.name, *config.aliases), known)
         self._current, self._by_name = tuple(current), by_name
+
+    def _end(self, name: str, model: Model) -> None:
+        if self._known.get(name) is model:
+            del self._known[name]
+            model.close()

@@ -54,6 +54,8 @@ def test_a_model_taken_away_finishes_what_it_has() -> None:
     assert not model.serves()
     grant.lease.release()
     assert models.with_requests() == [*models]
+    models.reconfigure((config(name="m"),))
+    assert models.find("m") is not model  # it was done with when its last request ended
 
 
 def test_a_model_that_comes_back_counts_what_still_runs() -> None:

@@ -1,6 +1,7 @@
 """All links of one gateway: one for each model."""
 
 import asyncio
+import itertools
 import logging
 import os
 import socket
@@ -27,6 +28,8 @@ class SharedCounts:
         self.failures: dict[tuple[str, str], int] = {}
         self.since = time.time()
         self.waited = on_wait
+        # A model that comes back must not be taken for what it was.
+        self._names = itertools.count(1)
         self._links: dict[Link, Keeper] = {}
         self._exchanges: set[Exchange] = set()
         self._closing: set[asyncio.Task[None]] = set()
@@ -34,7 +37,7 @@ class SharedCounts:
 
     def link(self, model: str, owner: Owner) -> Link:
         """Share the counts of a model from now on."""
-        link = Link(model, self.settings, self.gateway, owner, self)
+        link = Link(model, self.settings, self.gateway, owner, self, self._names)
         self._links[link] = Keeper(link, self.settings, f"spillway-{self.gateway}")
         return link
 

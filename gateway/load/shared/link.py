@@ -13,7 +13,7 @@ import asyncio
 import itertools
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from time import monotonic
 
 import hiredis
@@ -46,8 +46,10 @@ class Link:
     `held` are the leases of this gateway, whoever decided: pool and replica by number.
     """
 
-    def __init__(self, model: str, settings: Redis, gateway: str, owner: Owner, journal: Journal) -> None:
-        """`gateway` is an id that no other gateway has. Make it in the event loop."""
+    def __init__(
+        self, model: str, settings: Redis, gateway: str, owner: Owner, journal: Journal, names: Iterator[int]
+    ) -> None:
+        """`gateway` is an id that no other gateway has; `names` has no number twice. Make it in the event loop."""
         self.model = model
         self.state: State = "joining"
         self.since = time.time()
@@ -62,6 +64,7 @@ class Link:
         self._journal = journal
         self._loop = loop = asyncio.get_running_loop()
         self._numbers = itertools.count(1)
+        self._names = names
         self._connection: Connection | None = None
         self._script: Script | None = None
         self._stale: list[str] = []
@@ -139,7 +142,7 @@ class Link:
         if self._script is not None:
             self._stale.append(self._script.incarnation)
         settings, owner = self._settings, self._owner
-        name = f"{self._gateway}.{next(self._numbers)}"
+        name = f"{self._gateway}.{next(self._names)}"
         script = self._script = Script(settings.key_prefix, self.model, name, settings.expiry_seconds)
         self._connection = connection
         self._heard = monotonic()
