@@ -83,6 +83,11 @@ class Fleet:
         chosen = [self.gateways[number] for number in numbers] or self.gateways
         await self.eventually(lambda: all(each.status()["models"][0]["source"] == "local" for each in chosen))
 
+    async def failing(self, *reasons: str) -> None:
+        """All gateways decide by themselves, and say one of these reasons."""
+        await self.alone()
+        await self.eventually(lambda: all(_failing(each.status()["redis"]["error"], reasons) for each in self.gateways))
+
     async def counts_are_right(self, *numbers: int) -> None:
         """Each gateway's view of all in-flight requests is that of the clients."""
         chosen = [self.gateways[number] for number in numbers] or self.gateways
@@ -93,6 +98,10 @@ class Fleet:
 def _together(status: dict[str, Any], gateways: int) -> bool:
     models = status["models"]
     return all(each["source"] == "redis" and each["gateways"] == gateways for each in models) and _up(status)
+
+
+def _failing(error: str | None, reasons: tuple[str, ...]) -> bool:
+    return error is not None and any(reason in error for reason in reasons)
 
 
 def _up(status: dict[str, Any]) -> bool:

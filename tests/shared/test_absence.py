@@ -98,6 +98,46 @@ async def test_redis(fault: str, engine_thread: EngineThread, redis: RedisServer
         await here.eventually(lambda: not leftovers(redis))
 
 
+async def test_each_switches_by_its_share(engine_thread: EngineThread, redis: RedisServer) -> None:
+    policy = {"mode": "switch", "threshold": 4, "resume_below": 1.0, "min_dwell": 0.0}
+    async with fleet(engine_thread, section(redis), policy=policy) as here:
+        await here.joined()
+        assert await here.hold(3, 0) == [UNDER] * 3
+        await kill(redis)
+        await here.alone()
+        # Half of the four is each one's share.
+        assert await here.hold(1, 0) == [OVER]
+        assert await here.hold(3, 1) == [UNDER] * 2 + [OVER]
+        assert [each.pool_status("speculative")["share"] for each in here.gateways] == [2, 2]
+        await restart(redis)
+        await here.joined()
+        await here.counts_are_right()
+        assert await here.hold(2) == [OVER] * 2
+        await here.end("baseline", 4)
+        await here.end("speculative", 2)
+        await here.counts_are_right()
+        assert await here.hold(2) == [UNDER, OVER]
+
+
+async def test_adaptive_takes_others_for_as_busy_as_itself(engine_thread: EngineThread, redis: RedisServer) -> None:
+    policy = {"kind": "adaptive", "fallback": {"threshold": 4}, "exploration": 0.0}
+    async with fleet(engine_thread, section(redis), policy=policy) as here:
+        await here.joined()
+        await here.hold(2, 0)
+        await kill(redis)
+        await here.alone()
+        await here.hold(3, 1)
+        await here.hold(1, 0)
+        assert (here.holding("speculative"), here.holding("baseline")) == (4, 2)
+        await restart(redis)
+        await here.joined()
+        await here.counts_are_right()
+        await here.hold(2)
+        assert (here.holding("speculative"), here.holding("baseline")) == (4, 4)
+        await here.release()
+        await here.counts_are_right()
+
+
 async def test_redis_is_not_there_at_the_start(engine_thread: EngineThread) -> None:
     with redis_server(started=False) as redis:
         async with fleet(engine_thread, section(redis, expected_gateways=2), policy={"threshold": 4}) as here:

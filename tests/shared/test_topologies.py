@@ -1,10 +1,6 @@
 """Sentinel, Cluster, TLS, ACL, Valkey: real servers, started as they would be, on the loopback."""
 
-import subprocess
-import tempfile
-import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,6 +9,7 @@ import httpx
 import trustme
 
 from tests.shared.fleet import Fleet, fleet
+from tests.shared.topologies import cluster, sentinels
 from tests.support import config as files
 from tests.support.exchange import Gate
 from tests.support.gateway import gateway
@@ -77,6 +74,34 @@ async def test_tls_and_an_acl_user_with_no_more_rights_than_needed(engine_thread
                 assert remedy in error
 
 
+async def test_a_certificate_that_runs_out(engine_thread: EngineThread, tmp_path: Path) -> None:
+    """Connections last; none can be made until there is a new one, which nobody need restart for."""
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    now = datetime.now(UTC)
+    for name, ends in (("valid", now + timedelta(days=1)), ("expired", now - timedelta(days=1))):
+        issued = authority.issue_cert("127.0.0.1", not_before=now - timedelta(days=2), not_after=ends)
+        issued.private_key_and_cert_chain_pem.write_to_path(tmp_path / f"{name}.pem")
+    pem = str(tmp_path / "valid.pem")
+    options = ("--tls-cert-file", pem, "--tls-key-file", pem, "--tls-ca-cert-file", str(tmp_path / "ca.pem"))
+    client: dict[str, Any] = {"ssl": True, "ssl_ca_certs": str(tmp_path / "ca.pem")}
+    with redis_server(*options, "--tls-auth-clients", "no", **client) as server, server.client() as admin:
+        settings = section(server, tls={"ca_file": str(tmp_path / "ca.pem")})
+        async with fleet(engine_thread, settings, policy={"threshold": 2}) as here:
+            await here.joined()
+            assert await here.hold(1) == [UNDER]
+            for name in ("expired", "valid"):
+                pem = str(tmp_path / f"{name}.pem")
+                admin.execute_command("CONFIG", "SET", "tls-cert-file", pem, "tls-key-file", pem)
+                if name == "expired":
+                    await here.counts_are_right()
+                    admin.client_kill_filter(_type="normal", skipme=True)
+                    await here.failing("certificate has expired")
+            await here.joined()
+            await here.counts_are_right()
+            assert await here.hold(2) == [UNDER, OVER]
+
+
 async def test_a_password_that_is_not_given(engine_thread: EngineThread) -> None:
     with redis_server("--requirepass", "s3cret", password="s3cret") as server:
         async with fleet(engine_thread, section(server), gateways=1) as here:
@@ -86,78 +111,31 @@ async def test_a_password_that_is_not_given(engine_thread: EngineThread) -> None
             assert "set redis.password" in error
 
 
-@contextmanager
-def sentinels() -> Iterator[tuple[list[RedisServer], list[RedisServer]]]:
-    """A master with a replica, and three Sentinels that know them as `mymaster`."""
-    with tempfile.TemporaryDirectory(prefix="spillway-redis-") as folder, ExitStack() as stack:
-        master, replica = (RedisServer(Path(folder)) for _ in range(2))
-        for server in (master, replica):
-            stack.callback(server.close)
-            server.start()
-        with replica.client() as client:
-            client.replicaof("127.0.0.1", str(master.port))
-        watchers = []
-        for number in range(3):
-            path = Path(folder) / f"sentinel-{number}.conf"
-            path.write_text(
-                f"sentinel monitor mymaster 127.0.0.1 {master.port} 2\n"
-                "sentinel down-after-milliseconds mymaster 500\n"
-                "sentinel failover-timeout mymaster 3000\n"
-                "user default on >watch ~* &* +@all\n"
-                "sentinel sentinel-user default\n"
-                "sentinel sentinel-pass watch\n"
-            )
-            watcher = RedisServer(Path(folder), sentinel=path, password="watch")
-            stack.callback(watcher.close)
-            watcher.start()
-            watchers.append(watcher)
-        with watchers[0].client() as client:
-            deadline = time.monotonic() + 20
-            while client.sentinel_masters()["mymaster"]["num-slaves"] < 1:
-                assert time.monotonic() < deadline, "the Sentinels don't find the replica"
-                time.sleep(0.1)
-        yield [master, replica], watchers
-
-
-async def test_sentinel_fails_over(engine_thread: EngineThread) -> None:
+async def test_sentinel_fails_over_while_a_hundred_requests_run(engine_thread: EngineThread) -> None:
     with sentinels() as ((master, replica), watchers):
         settings = section(*watchers, mode="sentinel", service="mymaster", sentinel_password="watch")
-        async with fleet(engine_thread, settings, policy={"threshold": 3}) as here:
+        async with fleet(engine_thread, settings, policy={"threshold": 60}) as here:
             await here.joined()
-            assert await here.hold(2) == [UNDER] * 2
+            assert await here.hold(99) == [UNDER] * 60 + [OVER] * 39
+            await here.end("speculative")
+            await here.counts_are_right()
             master.kill()
             await here.alone()
+            # Half of the sixty is each one's share, and both have about as many.
+            await here.hold(2)
             await here.eventually(lambda: _address(here) == replica.port, 30.0)
             await here.joined()
             await here.counts_are_right()
+            await here.end("speculative", here.holding("speculative") - 59)
+            await here.counts_are_right()
             assert await here.hold(2) == [UNDER, OVER]
             await here.release()
+            await here.counts_are_right()
             await here.eventually(lambda: not leftovers(replica))
 
 
 def _address(here: Fleet) -> int:
     return int((here.gateways[0].status()["redis"]["address"] or ":0").rpartition(":")[2])
-
-
-@contextmanager
-def cluster() -> Iterator[list[RedisServer]]:
-    """Three nodes, a third of the slots each."""
-    with tempfile.TemporaryDirectory(prefix="spillway-redis-") as folder, ExitStack() as stack:
-        nodes = []
-        for number in range(3):
-            home = Path(folder) / str(number)
-            home.mkdir()
-            bus = RedisServer(home)  # holds a port for the nodes' own connections
-            stack.callback(bus.close)
-            options = ("--cluster-enabled", "yes", "--cluster-port", str(bus.port), "--cluster-node-timeout", "1000")
-            node = RedisServer(home, *options, "--cluster-require-full-coverage", "no")
-            stack.callback(node.close)
-            node.start()
-            nodes.append(node)
-        addresses = [f"127.0.0.1:{node.port}" for node in nodes]
-        making = ["redis-cli", "--cluster", "create", *addresses, "--cluster-yes"]
-        subprocess.run(making, check=True, capture_output=True, timeout=60)
-        yield nodes
 
 
 async def test_a_cluster_holds_each_model_on_one_node(engine_thread: EngineThread) -> None:

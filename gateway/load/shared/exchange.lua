@@ -12,6 +12,10 @@ local call = redis.call
 -- dropped, or every exchange would hold Redis up; of a longer text an empty one is handed out, once.
 local MOST, LONG = 1000, 65536
 
+-- What someone else has put in the key's place would fail every exchange.
+local kind = call('TYPE', KEY).ok
+if kind ~= 'hash' and kind ~= 'none' then call('DEL', KEY) end
+
 local clock = call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 if TEXT ~= '' then

@@ -11,6 +11,7 @@ command under an old name so finds nothing to change.
 
 import asyncio
 import itertools
+import logging
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -24,6 +25,7 @@ from gateway.load.shared.step import TEXT, Argument, Script
 from gateway.load.shared.timer import Timer
 from gateway.load.shared.wire import Connection, RedisFailedError
 
+_log = logging.getLogger("spillway")
 # Steps on their way at once; what is asked beyond gathers until one is answered. More of them cost both sides more CPU
 # for each request, fewer would have requests wait for a whole round trip.
 _AT_ONCE = 2
@@ -164,10 +166,12 @@ class Link:
         self._flush()
 
     async def leave(self) -> None:
-        """Give up all that is held, if Redis takes note in time; if not, silence will do it."""
+        """Give up all that is held, if Redis takes note in time; if not, silence will do it. Who waits decides here."""
         connection, script = self._connection, self._script
-        if self.state == "up" and connection is not None and script is not None:
-            step = script.step("step", self._owner.terms(), forget=(script.incarnation,))
+        self.state = "down"
+        self._hand_back()
+        if connection is not None and script is not None:
+            step = script.step("step", self._owner.terms(), forget=(*self._stale, script.incarnation))
             try:
                 async with asyncio.timeout(self._settings.timeout_seconds):
                     await connection.call(step)
@@ -191,14 +195,19 @@ class Link:
         self._journal.failed(self.model, kind)
         self.part()
         self._set("down", reason)
-        asks = [ask for _, sent, _ in self._sent for ask in sent] + self._asks
-        self._sent.clear()
-        self._asks = []
         self._releases.clear()
         self._unadopted.clear()  # `held` has them, for when Redis is back.
+        self._hand_back()
+        self._sent.clear()
+        self.disturbed.set()
+
+    def _hand_back(self) -> None:
+        """What is asked and unanswered is decided here; a reply that comes all the same finds nobody waiting."""
+        asks = [ask for _, sent, _ in self._sent for ask in sent] + self._asks
+        self._sent = deque((at, (), command) for at, _, command in self._sent)
+        self._asks = []
         for ask in asks:
             ask.unanswered()
-        self.disturbed.set()
 
     def _forgotten(self, asks: Sequence[Ask]) -> None:
         """Redis has dropped our leases, and done nothing since: come back under another name, and ask again."""
@@ -266,15 +275,25 @@ class Link:
             return
         if len(reply) > _STEP_REPLY:
             self._heard = sent
-        if asks:
-            answers, held, now = reply[5], self.held, monotonic()
-            for at, ask in enumerate(asks):
-                case, url = answers[2 * at], answers[2 * at + 1]
-                if url:
-                    held[ask.lease] = f"{ask.letters[case]} {url}"
-                self._journal.waited(self.model, now - ask.at)
-                ask.answered(case, url)
-        self._take(reply)
+        at = 0
+        try:
+            if asks:
+                answers, held, now = reply[5], self.held, monotonic()
+                for at, ask in enumerate(asks):
+                    case, url = answers[2 * at], answers[2 * at + 1]
+                    if url:
+                        held[ask.lease] = f"{ask.letters[case]} {url}"
+                    self._journal.waited(self.model, now - ask.at)
+                    ask.answered(case, url)
+                at = len(asks)
+            self._take(reply)
+        except Exception as error:
+            _log.exception("redis: an answer about %s can't be made use of", self.model)
+            self._asks = [*asks[at:], *self._asks]
+            for ask in asks[at:]:
+                self.held.pop(ask.lease, None)
+            self.fail("error", f"an answer can't be made use of: {error!r}")
+            return
         self._flush()
 
     def _refused(self, reply: object) -> None:

@@ -41,9 +41,25 @@ local CAP = {s = tonumber(ARGV[7]), b = tonumber(ARGV[8])}
 local OUTSIDE = {s = tonumber(ARGV[9]), b = tonumber(ARGV[10])}
 local PATIENCE = tonumber(ARGV[11])
 local KEPT = 3600000 -- ms: what no gateway has touched for so long is of no use to any
+local AHEAD = 10 -- times the expiry: a time so far ahead is none that this clock gave, which was set back since
 local EXACT, MIX, WORD = 64, 0x9E3779B1, 4294967296 -- as in gateway/routing/balance.py
 local CHUNK = 4000 -- arguments of one call: Lua's stack has room for 8000
 local call, floor, sub = redis.call, math.floor, string.sub
+
+local function names(key, name)
+  return sub(key, 1, #key - #ME) .. name
+end
+if WHAT == 'hello' then
+  -- What someone else has put in a key's place would fail every step.
+  local function kept(key, kind)
+    local found = call('TYPE', key).ok
+    if found ~= kind and found ~= 'none' then call('DEL', key) end
+  end
+  for key, kind in pairs({[GATEWAYS] = 'zset', [COUNTS] = 'hash', [SWITCH] = 'hash', [WAITING] = 'hash'}) do
+    kept(key, kind)
+  end
+  for _, name in ipairs(call('ZRANGE', GATEWAYS, 0, -1)) do kept(names(LEASES, name), 'hash') end
+end
 
 local clock = call('TIME')
 local now = clock[1] * 1000 + floor(clock[2] / 1000)
@@ -57,6 +73,11 @@ if WHAT ~= 'step' or #forgotten > 0 then
   -- Where nobody was heard, it was Redis that was away, or all that is around it: no more of that than a third of the
   -- expiry is held against anyone. Silence so tells the dead from the living only while some are heard.
   local last = call('ZREVRANGE', GATEWAYS, 0, 0, 'WITHSCORES')[2]
+  if last and last - now > AHEAD * EXPIRY then
+    for _, name in ipairs(call('ZRANGEBYSCORE', GATEWAYS, now + AHEAD * EXPIRY, '+inf')) do
+      call('ZADD', GATEWAYS, now + EXPIRY, name)
+    end
+  end
   local away = last and floor(now - last + EXPIRY - EXPIRY / 3) or 0
   if away > 0 then
     for _, name in ipairs(call('ZRANGE', GATEWAYS, 0, -1)) do call('ZINCRBY', GATEWAYS, away, name) end
@@ -65,13 +86,11 @@ if WHAT ~= 'step' or #forgotten > 0 then
 end
 if WHAT == 'hello' then
   call('ZADD', GATEWAYS, now + EXPIRY, ME)
+  call('PEXPIRE', GATEWAYS, KEPT)
   return {'ok'}
 end
 if tonumber(mine) < now then return {'unknown'} end
 
-local function names(key, name)
-  return sub(key, 1, #key - #ME) .. name
-end
 local at = 11
 local function take()
   at = at + 1
@@ -98,11 +117,11 @@ local function know(fields)
   end
   chunks(missing, function(first, last)
     local found = call('HMGET', COUNTS, unpack(missing, first, last))
-    for i = first, last do counts[missing[i]] = tonumber(found[i - first + 1] or 0) end
+    for i = first, last do counts[missing[i]] = tonumber(found[i - first + 1] or 0) or 0 end
   end)
 end
 local function count(field)
-  if not counts[field] then counts[field] = tonumber(call('HGET', COUNTS, field) or 0) end
+  if not counts[field] then counts[field] = tonumber(call('HGET', COUNTS, field) or 0) or 0 end
   return counts[field]
 end
 local function add(field, n)
@@ -112,6 +131,7 @@ local function add(field, n)
 end
 
 know({'s', 'b'})
+local idle = counts.s + counts.b == 0
 
 -- The switch, as `arrive` and `settle` in gateway/routing/threshold.py have it: with what comes from outside, and without.
 local machines, switched = {}, false
@@ -127,7 +147,7 @@ local function settle()
       if count('s') + count('b') + machine.outside >= MARK then
         machine.since = nil
       else
-        machine.since = machine.since or now
+        machine.since = math.min(machine.since or now, now)
         if now - machine.since >= DWELL then machine.high, machine.since = false, nil end
       end
     end
@@ -347,6 +367,10 @@ if switched then
   call('HSET', SWITCH, 'high', one.high and '1' or '0', 'since', one.since or '', 'alone', two.high and '1' or '0',
     'alone_since', two.since or '')
 end
+-- A key that begins now may never see a heartbeat.
+if idle and #leases > 0 then
+  for i = 2, 4 do call('PEXPIRE', KEYS[i], KEPT) end
+end
 if WHAT ~= 'step' and not dropped[ME] then call('ZADD', GATEWAYS, now + EXPIRY, ME) end
 write('HDEL', COUNTS, zero)
 write('HDEL', LEASES, back)
@@ -360,10 +384,19 @@ end
 local reply = {'ok', MARK >= 0 and machines[1].high and 1 or 0, count('s'), count('b'), call('ZCARD', GATEWAYS), answers}
 if WHAT == 'step' then return reply end
 
--- The counts are the leases: where keys were lost, they are made anew.
+-- The counts are the leases: where keys were lost, or what they say makes no sense, they are made anew.
 local living, held = call('ZRANGE', GATEWAYS, 0, -1), 0
 for _, name in ipairs(living) do held = held + call('HLEN', names(LEASES, name)) end
-if held ~= count('s') + count('b') then
+local found, sums, sound = call('HGETALL', COUNTS), {s = count('s'), b = count('b')}, held == count('s') + count('b')
+for i = 1, #found, 2 do
+  local pool, n = sub(found[i], 1, 1), string.match(found[i + 1], '^%d+$')
+  if not (sums[pool] and n) then
+    sound = false
+  elseif #found[i] > 1 then
+    sums[pool] = sums[pool] - n
+  end
+end
+if not sound or sums.s ~= 0 or sums.b ~= 0 then
   counts, changed = {s = 0, b = 0}, {}
   for _, name in ipairs(living) do
     for _, field in ipairs(call('HVALS', names(LEASES, name))) do
@@ -380,9 +413,9 @@ if held ~= count('s') + count('b') then
   end
   write('HSET', COUNTS, all)
   write('HDEL', COUNTS, stale)
-  reply[3], reply[4] = counts.s, counts.b
+  reply[3], reply[4], found = counts.s, counts.b, call('HGETALL', COUNTS)
 end
 for i = 1, 6 do call('PEXPIRE', KEYS[i], KEPT) end
-reply[7] = call('HGETALL', COUNTS)
+reply[7] = found
 if WHAT == 'audit' then reply[8] = call('HKEYS', LEASES) end
 return reply

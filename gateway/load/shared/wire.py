@@ -38,6 +38,7 @@ class Connection(asyncio.Protocol):
         self._waiting: deque[Reply] = deque()
         self._transport: asyncio.Transport | None = None
         self._closed = False
+        self._ended = "the connection was closed"
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See asyncio."""
@@ -55,7 +56,8 @@ class Connection(asyncio.Protocol):
             if reply is False:
                 return
             if not self._waiting:
-                self._lost("it said something unasked")
+                # A server without a place for us says so before it is asked anything.
+                self._lost(str(reply) if isinstance(reply, hiredis.ReplyError) else "it said something unasked")
                 return
             self._waiting.popleft()(reply)
 
@@ -76,7 +78,7 @@ class Connection(asyncio.Protocol):
             RedisFailedError: one was answered with an error, or the connection ended.
         """
         if self._closed:
-            raise RedisFailedError("the connection was closed")
+            raise RedisFailedError(self._ended)
         loop = asyncio.get_running_loop()
         replies = []
         for command in commands:
@@ -96,12 +98,13 @@ class Connection(asyncio.Protocol):
         self._closed = True
         self._waiting.clear()
         for call in list(self._calls):
-            _settle(call, hiredis.ReplyError("the connection was closed"))
+            _settle(call, hiredis.ReplyError(self._ended))
         if self._transport is not None:
             self._transport.abort()
 
     def _lost(self, reason: str) -> None:
         if not self._closed:
+            self._ended = reason
             self.close()
             self._on_lost(reason)
 
