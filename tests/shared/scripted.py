@@ -29,13 +29,14 @@ class Asked:
 
 
 class Shared:
-    """The counts of one model on a server."""
+    """The counts of one model on a server. `gateways`: as the last beat counted them."""
 
     def __init__(self, client: "redis.Redis") -> None:
         self._client = client
         client.flushall()
         client.script_load(TEXT)
         self._published: dict[str, Eyes] = {}
+        self.gateways = 0
 
     def enter(self, name: str) -> None:
         self._client.execute_command(*Script("spillway", MODEL, name, EXPIRY).hello())
@@ -71,6 +72,7 @@ class Shared:
         if reply == ["unknown"]:
             return None
         self._published[name] = eyes
+        self.gateways = int(reply[4]) or self.gateways
         answers = iter(reply[5])
         for ask in asks:
             if ask in sent:

@@ -72,3 +72,12 @@ def test_the_dead_are_forgotten_however_seldom_anyone_is_heard(shared: Shared) -
         assert shared.step("a.1", EYES, what="beat") is not None
     assert shared.remembered() == {"a.1"}
     assert shared.totals() == {"s": 1, "s http://s:1": 1}
+
+
+def test_who_has_several_names_is_one_gateway(shared: Shared) -> None:
+    """As each tries to come back while Redis is slow: shares are divided by how many there are."""
+    for name in ("a.2", "a.3", "b.10"):
+        shared.enter(name)
+    shared.step("a.1", EYES, what="beat")
+    assert shared.remembered() == {"a.1", "a.2", "a.3", "b.1", "b.10"}
+    assert shared.gateways == 2

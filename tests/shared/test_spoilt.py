@@ -106,5 +106,6 @@ def test_no_key_is_kept_for_ever(client: "redis.Redis") -> None:
     made.enter("a.1")
     assert client.ttl(f"{BASE}:gateways") > 0
     made.step("a.1", SWITCH, what="beat")
+    made.step("a.1", SPILL)
     made.step("a.1", SWITCH, wishes=[(1, Wish()), (2, Wish()), (3, Wish(waited=1))])
     assert {key for key in client.scan_iter("*") if client.ttl(key) < 0} == set()

@@ -58,7 +58,8 @@ def cluster(spares: int = 0) -> Iterator[list[RedisServer]]:
             stack.callback(bus.close)
             buses.append(bus)
             options = ("--cluster-enabled", "yes", "--cluster-port", str(bus.port), "--cluster-node-timeout", "1000")
-            node = RedisServer(home, *options, "--cluster-require-full-coverage", "no")
+            quick = ("--cluster-require-full-coverage", "no", "--repl-diskless-sync-delay", "0")
+            node = RedisServer(home, *options, *quick)
             stack.callback(node.close)
             node.start()
             nodes.append(node)
@@ -116,9 +117,9 @@ class Hole:
 
     def make(self) -> None:
         for node in (self._keeper, *self._others):
-            _cluster(node, "DELSLOTS", self._slot)
             with node.client() as client:
                 client.config_set("cluster-require-full-coverage", "yes")
+            _cluster(node, "DELSLOTS", self._slot)
 
     def fill(self) -> None:
         _cluster(self._keeper, "ADDSLOTS", self._slot)

@@ -310,9 +310,9 @@ class Link:
         """What a step's reply says of the whole."""
         _, high, _, _, gateways, _, *more = reply
         self.high = bool(high)
-        self.gateways = max(int(str(gateways)), 1)
         if not more:
             return
+        self.gateways = max(int(str(gateways)), 1)
         counts, *audited = more
         assert isinstance(counts, list)
         self._owner.counted(dict(zip(counts[::2], map(int, counts[1::2]), strict=True)))

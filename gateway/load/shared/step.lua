@@ -31,8 +31,8 @@
 -- whole or not at all. Keys of other incarnations have the names of the caller's but for the end: they are in its slot.
 --
 -- Returns {"unknown"} to a caller that is not among the gateways (it was forgotten, and nothing is done), else
--- {"ok", high, total of s, total of b, gateways, {case, URL, case, URL...}, on beats {field, count, ...}, on audits
--- {lease, ...} of the caller}.
+-- {"ok", high, total of s, total of b, gateways (but 0 on steps), {case, URL, case, URL...}, on beats {field, count, ...},
+-- on audits {lease, ...} of the caller}.
 local GATEWAYS, COUNTS, SWITCH, LEASES = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local VIEW, WAITING = {s = KEYS[5], b = KEYS[6]}, KEYS[7]
 local ME, WHAT, EXPIRY = ARGV[1], ARGV[2], tonumber(ARGV[3])
@@ -189,6 +189,7 @@ for _, pool in ipairs({'s', 'b'}) do
     end
     call('DEL', VIEW[pool])
     write('ZADD', VIEW[pool], view)
+    call('PEXPIRE', VIEW[pool], KEPT)
   end
 end
 
@@ -381,12 +382,18 @@ for name in pairs(dropped) do
   call('HDEL', WAITING, 's ' .. name, 'b ' .. name, 'sb ' .. name)
 end
 
-local reply = {'ok', MARK >= 0 and machines[1].high and 1 or 0, count('s'), count('b'), call('ZCARD', GATEWAYS), answers}
+local reply = {'ok', MARK >= 0 and machines[1].high and 1 or 0, count('s'), count('b'), 0, answers}
 if WHAT == 'step' then return reply end
 
 -- The counts are the leases: where keys were lost, or what they say makes no sense, they are made anew.
 local living, held = call('ZRANGE', GATEWAYS, 0, -1), 0
-for _, name in ipairs(living) do held = held + call('HLEN', names(LEASES, name)) end
+local known = {}
+for _, name in ipairs(living) do
+  held = held + call('HLEN', names(LEASES, name))
+  -- One that has come back may be here under older names too, until its beat has them forgotten.
+  local gateway = string.match(name, '^(.*)%.%d+$') or name
+  if not known[gateway] then known[gateway], reply[5] = true, reply[5] + 1 end
+end
 local found, sums, sound = call('HGETALL', COUNTS), {s = count('s'), b = count('b')}, held == count('s') + count('b')
 for i = 1, #found, 2 do
   local pool, n = sub(found[i], 1, 1), string.match(found[i + 1], '^%d+$')

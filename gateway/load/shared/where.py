@@ -48,7 +48,9 @@ async def _from_sentinels(settings: Redis, seconds: float) -> Address:
 
 async def _from_cluster(settings: Redis, key: str, seconds: float) -> Address:
     nodes = [ClusterNode(host, port) for host, port in addresses(settings)]
-    cluster = RedisCluster(startup_nodes=nodes, **_options(settings, seconds, settings.username, settings.password))
+    options = _options(settings, seconds, settings.username, settings.password)
+    # Whether a slot that nobody has matters to the others is the cluster's to say.
+    cluster = RedisCluster(startup_nodes=nodes, require_full_coverage=False, **options)
     try:
         await cluster.initialize()
         node = cluster.get_node_from_key(key)
