@@ -1,4 +1,4 @@
-"""`python -m enginebench start | sweep | verify | report | stop`."""
+"""`python -m enginebench start | sweep | verify | report | simulate | stop`."""
 
 import argparse
 import sys
@@ -23,6 +23,9 @@ def main() -> int:
     sweep = commands.add_parser("sweep", help="measure the arms of one set")
     sweep.add_argument("set", choices=tuple(stack.SETS))
     sweep.add_argument("--out", type=Path, required=True)
+    sweep.add_argument("--arms", default=",".join((*sweeping.SINGLE, *stack.POLICIES)), help="default: %(default)s")
+    sweep.add_argument("--warm", action="store_true", help="engines and policies are: measure at once")
+    sweep.add_argument("--repeats", type=int, default=1)
     sweep.add_argument("--levels", default="1,2,5,10,20,40,70,128")
     sweep.add_argument("--requests", type=int, default=16, help="a level, at least (default: %(default)s)")
     sweep.add_argument("--per-client", type=int, default=3)
@@ -41,6 +44,12 @@ def main() -> int:
     report.add_argument("--picture", type=Path, required=True, metavar="FILE.svg")
     report.set_defaults(run=_report)
 
+    simulate = commands.add_parser("simulate", help="compare routed cells with what the simulator makes of the engines")
+    simulate.add_argument("set", choices=tuple(stack.SETS))
+    simulate.add_argument("routed", type=Path, help="what a sweep wrote")
+    simulate.add_argument("alone", type=Path, nargs="+", help="what a sweep or `spillway calibrate` wrote: the curves")
+    simulate.set_defaults(run=_simulate)
+
     stop = commands.add_parser("stop", help="stop everything")
     stop.set_defaults(run=lambda args: stack.stop(args.state))
     args = parser.parse_args()
@@ -52,6 +61,12 @@ def _report(args: argparse.Namespace) -> int:
     from enginebench import report  # matplotlib, which the machine with the GPUs does not need
 
     return report.run(args)
+
+
+def _simulate(args: argparse.Namespace) -> int:
+    from enginebench import simulated
+
+    return simulated.run(args)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -10,8 +11,7 @@ from matplotlib.figure import Figure
 from loadtest import records
 from loadtest.stats import Cell
 
-_ARMS = ("speculative", "baseline", "spill", "switch")
-_STYLE = {"speculative": "o:", "baseline": "s:", "spill": "D-", "switch": "^-"}
+_STYLE = {"speculative": "o:", "baseline": "s:", "spill": "D-", "switch": "^-", "balanced": "v-", "throughput": "*-"}
 
 
 def run(args: argparse.Namespace) -> int:
@@ -25,7 +25,7 @@ def run(args: argparse.Namespace) -> int:
 
 def table(cells: list[Cell]) -> Iterator[str]:
     """Total tokens per second of each arm by concurrency, and what spilling gains over the better single arm."""
-    arms = [arm for arm in _ARMS if any(cell.arm == arm for cell in cells)]
+    arms = [arm for arm in _STYLE if any(cell.arm == arm for cell in cells)]
     yield f"| requests at once | {' | '.join(arms)} | spill over the better arm | failed |"
     yield f"| --- |{' --- |' * (len(arms) + 2)}"
     for level in sorted({cell.level for cell in cells}):
@@ -65,22 +65,36 @@ def _figure(cell: Cell, best: float) -> str:
 
 
 def draw(found: dict[str, list[Cell]], path: Path) -> None:
-    """Throughput and the speed of one request by concurrency, a row for each set."""
+    """Throughput over the better single arm's, and the speed of one request, by concurrency; a row for each set."""
     figure = Figure(figsize=(11, 4 * len(found)))
     axes = figure.subplots(len(found), 2, squeeze=False)
-    for row, (name, cells) in zip(axes, found.items(), strict=True):
-        for axis, what in zip(row, ("throughput", "per_request"), strict=True):
-            for arm in _ARMS:
-                points = sorted((cell.level, getattr(cell, what)) for cell in cells if cell.arm == arm)
-                if points:
-                    axis.plot(*zip(*points, strict=True), _STYLE[arm], label=arm, markersize=4)
+    for (gain, speed), (name, cells) in zip(axes, found.items(), strict=True):
+        levels = sorted({cell.level for cell in cells})
+        best = {
+            level: max(cell.throughput for cell in cells if cell.level == level and _alone(cell)) for level in levels
+        }
+        for arm in _STYLE:
+            mine = sorted((cell for cell in cells if cell.arm == arm), key=lambda cell: cell.level)
+            if mine:
+                at = [cell.level for cell in mine]
+                style: dict[str, Any] = {"label": arm, "markersize": 4}
+                gain.plot(at, [cell.throughput / best[cell.level] for cell in mine], _STYLE[arm], **style)
+                speed.plot(at, [cell.per_request for cell in mine], _STYLE[arm], **style)
+        gain.set_title(f"{name}: throughput over the better single arm")
+        # The arm that is far off would leave no room to tell the others apart.
+        gain.set_ylim(0.65, 1.25)
+        gain.axhline(1.0, color="grey", linewidth=0.8)
+        gain.legend(ncols=2)
+        speed.set_title(f"{name}: tokens/s of one request")
+        for axis in (gain, speed):
             axis.set_xscale("log")
-            axis.set_yscale("log")
-            axis.set_xticks(levels := sorted({cell.level for cell in cells}), map(str, levels))
+            axis.set_xticks(levels, map(str, levels))
             axis.minorticks_off()
             axis.set_xlabel("requests at once")
-            axis.set_title(f"{name}: {'tokens/s in all' if what == 'throughput' else 'tokens/s of one request'}")
             axis.grid(alpha=0.3)
-        row[0].legend()
     figure.tight_layout()
     figure.savefig(path, metadata={"Date": None})
+
+
+def _alone(cell: Cell) -> bool:
+    return cell.arm in ("speculative", "baseline")

@@ -27,7 +27,10 @@ class Set:
     threshold: int
 
 
-SETS = {"tree": Set("eagle3-tree", 5), "adaptive": Set("eagle3-adaptive", 10)}
+# The thresholds are those that `spillway calibrate` recommends for these engines.
+SETS = {"tree": Set("eagle3-tree", 13), "adaptive": Set("eagle3-adaptive", 31)}
+# What the gateway decides by: the policy `threshold` in its two modes, and `adaptive` by two of its objectives.
+POLICIES = ("spill", "switch", "balanced", "throughput")
 _PORTS = {"baseline": 31000, "eagle3-tree": 31001, "eagle3-adaptive": 31002}
 
 
@@ -67,27 +70,28 @@ def stop(state: Path) -> int:
 
 
 def configuration(kind: str, ready: Container[str]) -> dict[str, object]:
-    """The gateway's file: for each set a model that spills and one that switches, over the same engines."""
-    models = []
-    for name, it in SETS.items():
-        if it.engine not in ready:
-            continue
-        for mode in ("spill", "switch"):
-            policy: dict[str, object] = {
-                "kind": "threshold",
-                "mode": mode,
-                "threshold": it.threshold,
-                "allow_pinning": True,
-            }
-            if mode == "switch":
-                policy["min_dwell"] = 0.5
-            models.append(_model(f"{name}-{mode}", policy, it.engine, kind))
+    """The gateway's file: for each set a model for each of `POLICIES`, over the same engines."""
+    models = [
+        _model(f"{name}-{which}", _policy(which, it.threshold), it.engine, kind)
+        for name, it in SETS.items()
+        if it.engine in ready
+        for which in POLICIES
+    ]
     return {
         "listen": {"host": "127.0.0.1", "port": GATEWAY},
         "models": models,
         "log": {"access": False},
         "drain": {"delay_seconds": 0, "timeout_seconds": 5},
     }
+
+
+def _policy(which: str, threshold: int) -> dict[str, object]:
+    if which == "spill":
+        # Its pinned requests are the arms of one pool alone.
+        return {"kind": "threshold", "mode": which, "threshold": threshold, "allow_pinning": True}
+    if which == "switch":
+        return {"kind": "threshold", "mode": which, "threshold": threshold, "min_dwell": 0.5}
+    return {"kind": "adaptive", "objective": which}
 
 
 def _model(name: str, policy: dict[str, object], engine: str, kind: str) -> dict[str, object]:
