@@ -55,3 +55,27 @@ async def test_the_others_requests_are_known(engine_thread: EngineThread, redis:
         await here.eventually(lambda: outside(here) == [0, 0])
         assert await here.hold(2, 1) == [("speculative", "under_threshold")] * 2
         await here.release()
+
+
+async def test_the_others_requests_while_redis_is_away(engine_thread: EngineThread, redis: RedisServer) -> None:
+    """They show in what the engine says, and it is compared as a share, like the limit."""
+    async with fleet(engine_thread, section(redis), pool=ENGINE_LOAD, policy={"threshold": 6}) as here:
+        await here.joined()
+        say(here, 0)
+        assert await here.hold(4) == [("speculative", "under_threshold")] * 4
+        say(here, 4)
+        await asyncio.to_thread(redis.kill)
+        await here.alone()
+        await here.eventually(lambda: outside(here) == [2, 2])
+        assert await here.hold(1, 0) == [("speculative", "under_threshold")]
+        say(here, 12)
+        await here.eventually(lambda: outside(here) == [9, 10])
+        assert await here.hold(1, 1) == [("baseline", "engine_load")]
+        await asyncio.to_thread(redis.start)
+        await here.joined()
+        await here.eventually(lambda: outside(here) == [7, 7])
+        assert await here.hold(1, 1) == [("baseline", "engine_load")]
+        say(here, 5)
+        await here.eventually(lambda: outside(here) == [0, 0])
+        assert await here.hold(2) == [("speculative", "under_threshold"), ("baseline", "over_threshold")]
+        await here.release()

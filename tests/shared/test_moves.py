@@ -2,8 +2,8 @@
 
 import asyncio
 
-from tests.shared.fleet import Fleet
-from tests.shared.topologies import Hole, Move, cluster, myself, owner
+from tests.shared.fleet import Fleet, fleet
+from tests.shared.topologies import Hole, Move, cluster, lone_node, myself, owner, silence
 from tests.shared.work import at_work
 from tests.support.redis import RedisServer, section
 from tests.support.threads import EngineThread
@@ -33,6 +33,15 @@ async def test_a_cluster_moves_a_slot_is_down_and_loses_the_node(engine_thread: 
                 await here.eventually(lambda: client.info("replication")["master_link_status"] == "up")
             await asyncio.to_thread(second.kill)
             await _at(here, spare)
+
+
+async def test_nodes_that_say_nothing_are_passed_over(engine_thread: EngineThread) -> None:
+    with lone_node() as node, silence(4) as silent:
+        settings = {**section(node), "urls": [*silent, node.url]}
+        quick = {"mode": "cluster", "timeout_seconds": 0.1}
+        async with fleet(engine_thread, {**settings, **quick}, gateways=1, policy={"threshold": 2}) as here:
+            await here.joined()
+            assert [pool for pool, _ in await here.hold(3)] == ["speculative"] * 2 + ["baseline"]
 
 
 async def _at(here: Fleet, server: RedisServer) -> None:

@@ -1,5 +1,6 @@
 """Sentinels and clusters of real servers on the loopback."""
 
+import socket
 import subprocess
 import tempfile
 import time
@@ -47,33 +48,52 @@ def sentinels() -> Iterator[tuple[list[RedisServer], list[RedisServer]]]:
 
 
 @contextmanager
+def silence(count: int) -> Iterator[list[str]]:
+    """Addresses at which connections come about and nothing is said."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        yield [f"redis://127.0.0.1:{each.getsockname()[1]}" for each in sockets]
+
+
+@contextmanager
 def cluster(spares: int = 0) -> Iterator[list[RedisServer]]:
     """Three nodes, a third of the slots each, and spare ones that they know."""
     with tempfile.TemporaryDirectory(prefix="spillway-redis-") as folder, ExitStack() as stack:
-        nodes, buses = [], []
-        for number in range(3 + spares):
-            home = Path(folder) / str(number)
-            home.mkdir()
-            bus = RedisServer(home)  # holds a port for the nodes' own connections
-            stack.callback(bus.close)
-            buses.append(bus)
-            options = ("--cluster-enabled", "yes", "--cluster-port", str(bus.port), "--cluster-node-timeout", "1000")
-            quick = ("--cluster-require-full-coverage", "no", "--repl-diskless-sync-delay", "0")
-            node = RedisServer(home, *options, *quick)
-            stack.callback(node.close)
-            node.start()
-            nodes.append(node)
+        made = [_node(Path(folder) / str(number), stack) for number in range(3 + spares)]
+        nodes = [node for node, _ in made]
         addresses = [f"127.0.0.1:{node.port}" for node in nodes[:3]]
         making = ["redis-cli", "--cluster", "create", *addresses, "--cluster-yes"]
         subprocess.run(making, check=True, capture_output=True, timeout=60)
         with nodes[0].client() as client:
-            for spare, bus in zip(nodes[3:], buses[3:], strict=True):
-                client.execute_command("CLUSTER", "MEET", "127.0.0.1", spare.port, bus.port)
+            for spare, bus in made[3:]:
+                client.execute_command("CLUSTER", "MEET", "127.0.0.1", spare.port, bus)
         deadline = time.monotonic() + 20
         while not all(_knows_all(node, len(nodes)) for node in nodes):
             assert time.monotonic() < deadline, "the nodes do not find together"
             time.sleep(0.05)
         yield nodes
+
+
+@contextmanager
+def lone_node() -> Iterator[RedisServer]:
+    """A cluster of one, which has all slots."""
+    with tempfile.TemporaryDirectory(prefix="spillway-redis-") as folder, ExitStack() as stack:
+        node, _ = _node(Path(folder) / "0", stack)
+        _cluster(node, "ADDSLOTSRANGE", 0, 16383)
+        yield node
+
+
+def _node(home: Path, stack: ExitStack) -> tuple[RedisServer, int]:
+    """A node that knows no other, and the port for the nodes' own connections."""
+    home.mkdir()
+    bus = RedisServer(home)  # holds that port
+    stack.callback(bus.close)
+    options = ("--cluster-enabled", "yes", "--cluster-port", str(bus.port), "--cluster-node-timeout", "1000")
+    quick = ("--cluster-require-full-coverage", "no", "--repl-diskless-sync-delay", "0")
+    node = RedisServer(home, *options, *quick)
+    stack.callback(node.close)
+    node.start()
+    return node, bus.port
 
 
 def _knows_all(node: RedisServer, nodes: int) -> bool:

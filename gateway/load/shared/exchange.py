@@ -15,14 +15,14 @@ from redis.exceptions import RedisClusterException, RedisError
 
 from gateway.config import Redis
 from gateway.load.shared.step import key_base
-from gateway.load.shared.where import locate
+from gateway.load.shared.where import locate, patience
 from gateway.load.shared.wire import Command, Connection, RedisFailedError, connect
 
 _log = logging.getLogger("spillway")
 _TEXT = resources.files(__package__).joinpath("exchange.lua").read_text()
 _SHA = hashlib.sha1(_TEXT.encode(), usedforsecurity=False).hexdigest()
-# Heartbeats from one exchange to the next; timeouts, as long as which an answer may take that no request waits for.
-_BEATS, _PATIENCE = 2.0, 10.0
+# Heartbeats from one exchange to the next.
+_BEATS = 2.0
 
 
 class Note(NamedTuple):
@@ -77,7 +77,7 @@ class Exchange:
     async def _run(self) -> None:
         while True:
             try:
-                async with asyncio.timeout(_PATIENCE * self._settings.timeout_seconds):
+                async with asyncio.timeout(patience(self._settings)):
                     await self._exchange()
                 self.state, self.error = "up", None
             except TimeoutError:
@@ -116,7 +116,7 @@ class Exchange:
 
     async def _connect(self) -> Connection:
         settings = self._settings
-        address = await locate(settings, self._key, 4 * settings.timeout_seconds)
+        address = await locate(settings, self._key)
         client = f"spillway-{self._gateway}-learned"
         self._connection = await connect(address, settings, _TEXT, client, self._lost)
         return self._connection

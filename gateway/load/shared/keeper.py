@@ -8,7 +8,7 @@ from redis.exceptions import RedisClusterException, RedisError
 from gateway.config import Redis
 from gateway.load.shared.link import Link
 from gateway.load.shared.step import TEXT, key_base
-from gateway.load.shared.where import Address, locate
+from gateway.load.shared.where import Address, locate, patience
 from gateway.load.shared.wire import Connection, RedisFailedError, connect
 
 _log = logging.getLogger("spillway")
@@ -64,9 +64,9 @@ class Keeper:
     async def _connect(self) -> Connection:
         settings = self._settings
         # Names are resolved and TLS is agreed upon only here: that may take its time, as no request waits for it.
-        async with asyncio.timeout(10 * settings.timeout_seconds):
+        async with asyncio.timeout(patience(settings)):
             key = f"{key_base(settings.key_prefix, self._link.model)}:counts"
-            address = await locate(settings, key, 4 * settings.timeout_seconds)
+            address = await locate(settings, key)
             connection = await connect(address, settings, TEXT, self._client, self._lost)
         self.address = address
         return connection

@@ -41,7 +41,7 @@ local CAP = {s = tonumber(ARGV[7]), b = tonumber(ARGV[8])}
 local OUTSIDE = {s = tonumber(ARGV[9]), b = tonumber(ARGV[10])}
 local PATIENCE = tonumber(ARGV[11])
 local KEPT = 3600000 -- ms: what no gateway has touched for so long is of no use to any
-local AHEAD = 10 -- times the expiry: a time so far ahead is none that this clock gave, which was set back since
+local AHEAD = 20 -- times the expiry: a time so far ahead is none that this clock gave, which was set back since
 local EXACT, MIX, WORD = 64, 0x9E3779B1, 4294967296 -- as in gateway/routing/balance.py
 local CHUNK = 4000 -- arguments of one call: Lua's stack has room for 8000
 local call, floor, sub = redis.call, math.floor, string.sub
@@ -75,7 +75,7 @@ if WHAT ~= 'step' or #forgotten > 0 then
   local last = call('ZREVRANGE', GATEWAYS, 0, 0, 'WITHSCORES')[2]
   if last and last - now > AHEAD * EXPIRY then
     for _, name in ipairs(call('ZRANGEBYSCORE', GATEWAYS, now + AHEAD * EXPIRY, '+inf')) do
-      call('ZADD', GATEWAYS, now + EXPIRY, name)
+      call('ZADD', GATEWAYS, now + AHEAD * EXPIRY, name)
     end
   end
   local away = last and floor(now - last + EXPIRY - EXPIRY / 3) or 0

@@ -15,13 +15,19 @@ Address = tuple[str, int]
 _PORT, _SENTINEL_PORT = 6379, 26379
 
 
-async def locate(settings: Redis, key: str, seconds: float) -> Address:
-    """The server to talk to about `key`, asking each Sentinel or node at most so long.
+def patience(settings: Redis) -> float:
+    """Seconds that finding and reaching a server may take: of all that are asked, one is there."""
+    return (6 + 4 * len(settings.urls)) * settings.timeout_seconds
+
+
+async def locate(settings: Redis, key: str) -> Address:
+    """The server to talk to about `key`, asking each Sentinel or node for at most four timeouts.
 
     Raises:
         redis.exceptions.RedisError: nobody could say.
         OSError: nobody could be reached.
     """
+    seconds = 4 * settings.timeout_seconds
     if settings.mode == "sentinel":
         return await _from_sentinels(settings, seconds)
     if settings.mode == "cluster":
