@@ -113,20 +113,37 @@ def test_the_example_is_a_trace() -> None:
     assert found[-1][0] > 60.0
 
 
+OWN = ",".join(trace.OWN)
+
+
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
         (["a,b", "1,2"], "t.csv:1: has neither"),
-        (["arrival,prompt_tokens,output_tokens", "1,x,2"], "t.csv:2: is not arrival"),
-        (["arrival,prompt_tokens,output_tokens", "1,2"], "t.csv:2: is not arrival"),
-        (["arrival,prompt_tokens,output_tokens", "2,1,1", "1,1,1"], "t.csv:3: arrivals must be in order"),
-        (["arrival,prompt_tokens,output_tokens", "2,1,-1"], "t.csv:2: arrivals must be in order"),
-        (["arrival,prompt_tokens,output_tokens", "nan,1,1"], "t.csv:2: is not arrival"),
+        ([OWN, "1,x,2"], "t.csv:2: prompt_tokens: 'x' is no whole number of tokens"),
+        ([OWN, "1,2"], "t.csv:2: output_tokens: is missing"),
+        ([OWN, "2,1,1", "1,1,1"], "t.csv:3: arrival: is earlier than the line before"),
+        ([OWN, "2,1,-1"], "t.csv:2: output_tokens: '-1' is no whole number of tokens"),
+        ([OWN, "2,1,1.5"], "t.csv:2: output_tokens: '1.5' is no whole number of tokens"),
+        ([OWN, "2,1,1_0"], "t.csv:2: output_tokens: '1_0' is no whole number of tokens"),
+        ([OWN, "2,1,1", f"2,1{'0' * 23},1"], "t.csv:3: prompt_tokens: '10+' is more than 1,000,000,000 tokens"),
+        ([OWN, "2,1,1000000001"], "t.csv:2: output_tokens: '1000000001' is more than 1,000,000,000 tokens"),
+        ([OWN, f"2,1,{'9' * 5000}"], "t.csv:2: output_tokens: '9{40}' is more than 1,000,000,000 tokens"),
+        ([OWN, "nan,1,1"], "t.csv:2: arrival: 'nan' is no finite number of seconds"),
+        ([OWN, "1e999,1,1"], "t.csv:2: arrival: '1e999' is no finite number of seconds"),
+        ([OWN, "soon,1,1"], "t.csv:2: arrival: 'soon' is neither seconds nor a date"),
+        ([OWN, "0,1,1", "1e300,1,1"], "t.csv:3: arrival: is more than 100 years after the first"),
+        ([OWN, f"1,1,{'9' * 200_000}"], "t.csv: field larger than"),
     ],
 )
 def test_what_is_no_trace_is_refused(tmp_path: Path, lines: list[str], message: str) -> None:
     with pytest.raises(TraceError, match=message):
         list(trace.read(write(tmp_path / "t.csv", *lines), 1))
+
+
+def test_the_largest_numbers_that_are_taken(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", OWN, f"0,{trace.MOST_TOKENS},{trace.MOST_TOKENS:020}", "2 , 3 , 4")
+    assert [(job.prompt, job.tokens) for _, job in trace.read(path, 1)] == [(10**9, 1e9), (3, 4.0)]
 
 
 def test_a_trace_that_is_not_there_is_refused(tmp_path: Path) -> None:
