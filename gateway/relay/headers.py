@@ -34,14 +34,9 @@ _NOT_UPSTREAM = _HOP_BY_HOP | {
     b"x-request-id",
 }
 # Ours, or the server's.
-_NOT_DOWNSTREAM = _HOP_BY_HOP | {
-    b"date",
-    b"set-cookie",
-    b"x-request-id",
-    b"x-spillway-pool",
-    b"x-spillway-reason",
-    b"x-spillway-replica",
-}
+_NOT_DOWNSTREAM = _HOP_BY_HOP | {b"date", b"set-cookie", b"x-request-id"}
+# For the gateway alone to say: what it did with a request, and which web pages may read the answer.
+_OURS = (b"x-spillway-", b"access-control-")
 
 _NOT_DOWNSTREAM_UNFRAMED = _NOT_DOWNSTREAM | {b"content-length"}
 _NONE: frozenset[bytes] = frozenset()
@@ -98,7 +93,7 @@ def downstream_headers(headers: list[tuple[bytes, bytes]], *, keep_length: bool)
     nominated = _nominated(headers)
     if nominated:
         dropped = dropped | nominated
-    return [header for header in headers if header[0] not in dropped]
+    return [header for header in headers if header[0] not in dropped and not header[0].startswith(_OURS)]
 
 
 def _nominated(headers: Headers) -> frozenset[bytes]:

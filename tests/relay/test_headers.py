@@ -23,9 +23,11 @@ HOP_BY_HOP = [
     b"transfer-encoding",
     b"upgrade",
 ]
-PLAIN = [b"accept", b"content-type", b"user-agent", b"x-custom", b"openai-organization", b"tracestate", b"x-spillwa"]
+PLAIN = [b"accept", b"content-type", b"user-agent", b"x-custom", b"openai-organization", b"tracestate", b"x-spillway"]
+OURS = [b"x-spillway-pool", b"x-spillway-whatever", b"x-spillway-"]
+CORS = [b"access-control-allow-origin", b"access-control-expose-headers"]
 
-tokens = st.sampled_from([*SECRETS, *HOP_BY_HOP, *PLAIN, b"host", b"content-length", b"expect", b"x-spillway-pool"])
+tokens = st.sampled_from([*SECRETS, *HOP_BY_HOP, *PLAIN, *OURS, *CORS, b"host", b"content-length", b"expect"])
 values = st.binary(max_size=20).map(lambda value: re.sub(rb"[\x00-\x1f\x7f]", b"", value).strip())
 connections = st.lists(st.sampled_from([b"close", b"keep-alive", b"X-Custom", b"accept", b""]), max_size=3)
 headers = st.lists(
@@ -64,13 +66,13 @@ def test_what_an_engine_gets(sent: list[Header], length: int | None, key: str | 
     for header in own:
         assert got.count(header) == 1
         got.remove(header)
-    kept = [(name, value) for name, value in sent if name in PLAIN and name not in nominated(sent)]
+    kept = [(name, value) for name, value in sent if name in (*PLAIN, *CORS) and name not in nominated(sent)]
     assert got == kept
 
 
 @given(headers, st.booleans())
 def test_what_a_client_gets(sent: list[Header], keep_length: bool) -> None:
-    dropped = {*HOP_BY_HOP, *nominated(sent), b"date", b"set-cookie", b"x-request-id", b"x-spillway-pool"}
+    dropped = {*HOP_BY_HOP, *nominated(sent), b"date", b"set-cookie", b"x-request-id", *OURS, *CORS}
     dropped |= set() if keep_length else {b"content-length"}
     assert downstream_headers(sent, keep_length=keep_length) == [each for each in sent if each[0] not in dropped]
 
