@@ -1,11 +1,14 @@
-"""Errors in OpenAI's shape: {"error": {"message", "type", "param", "code"}}.
+"""Errors as the endpoint's clients read them.
 
-Source of the shape and of the types' names: https://platform.openai.com/docs/guides/error-codes
+OpenAI's shape, {"error": {"message", "type", "param", "code"}}: https://platform.openai.com/docs/guides/error-codes
+Anthropic's, {"type": "error", "error": {"type", "message"}}: https://docs.anthropic.com/en/api/errors
 """
 
 import json
+from typing import Literal
 
 JSON = b"application/json"
+ErrorStyle = Literal["openai", "anthropic"]
 
 _TYPES = {
     400: "invalid_request_error",
@@ -14,6 +17,9 @@ _TYPES = {
     404: "not_found_error",
     429: "rate_limit_error",
 }
+# Where they differ. A server's errors are `api_error` there.
+_ANTHROPIC_TYPES = {**_TYPES, 413: "request_too_large", 504: "timeout_error"}
+_MESSAGES = "/v1/messages"
 
 
 class ApiError(Exception):
@@ -35,13 +41,23 @@ class ApiError(Exception):
         self.param = param
         self.headers = headers
 
-    def body(self) -> bytes:
+    def body(self, style: ErrorStyle = "openai") -> bytes:
         """The JSON that the client gets."""
-        return error_body(self.status, str(self), code=self.code, param=self.param)
+        return error_body(self.status, str(self), code=self.code, param=self.param, style=style)
 
 
-def error_body(status: int, message: str, *, code: str, param: str | None = None) -> bytes:
-    """An error object as JSON."""
+def style_of(path: str) -> ErrorStyle:
+    """Whose clients call this path."""
+    return "anthropic" if path == _MESSAGES or path.startswith(f"{_MESSAGES}/") else "openai"
+
+
+def error_body(
+    status: int, message: str, *, code: str, param: str | None = None, style: ErrorStyle = "openai"
+) -> bytes:
+    """An error object as JSON. Anthropic's has no place for `code` and `param`."""
+    if style == "anthropic":
+        kind = _ANTHROPIC_TYPES.get(status, "invalid_request_error" if status < 500 else "api_error")
+        return json.dumps({"type": "error", "error": {"type": kind, "message": message}}).encode()
     kind = _TYPES.get(status, "invalid_request_error" if status < 500 else "server_error")
     return json.dumps({"error": {"message": message, "type": kind, "param": param, "code": code}}).encode()
 

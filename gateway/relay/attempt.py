@@ -4,11 +4,10 @@ import asyncio
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
-from gateway.api.errors import ApiError
+from gateway.api.errors import ApiError, ErrorStyle, style_of
 from gateway.models import Grant
 from gateway.relay.call import Call
 from gateway.relay.client import ClientGoneError
-from gateway.relay.endpoints import ErrorStyle
 from gateway.relay.engine import EngineConnection, EngineError, EngineTimeoutError
 from gateway.relay.errors import broken_event, engine_failed
 from gateway.relay.exchange import Exchange
@@ -117,7 +116,7 @@ class Attempt:
                 self._grant.replica.health.request_succeeded()
             return None
         assert exchange.error is not None
-        await self._tell_broken(exchange, exchange.error, call.endpoint.error_style)
+        await self._tell_broken(exchange, exchange.error, style_of(call.scope["path"]))
         return exchange.error
 
     def _respond(self, exchange: Exchange, headers: list[tuple[bytes, bytes]]) -> bool:

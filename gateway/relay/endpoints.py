@@ -1,10 +1,8 @@
 """Which paths are relayed, and how each is read. Whatever else an engine serves under /v1/ is relayed unread."""
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from gateway.api.errors import ApiError
-
-ErrorStyle = Literal["openai", "anthropic"]
 
 
 class Endpoint(NamedTuple):
@@ -13,7 +11,6 @@ class Endpoint(NamedTuple):
     methods: tuple[str, ...] | None = None
     needs_json: bool = False
     asks_usage: bool = False
-    error_style: ErrorStyle = "openai"
 
 
 _POST = ("POST",)
@@ -28,7 +25,8 @@ _ENDPOINTS = {
     "/v1/responses": _JSON,
     "/v1/rerank": _JSON,
     "/v1/score": _JSON,
-    "/v1/messages": Endpoint(_POST, needs_json=True, error_style="anthropic"),
+    "/v1/messages": _JSON,
+    "/v1/messages/count_tokens": _JSON,
     "/v1/audio/speech": _JSON,
     "/v1/audio/transcriptions": Endpoint(_POST),
     "/v1/audio/translations": Endpoint(_POST),
@@ -46,11 +44,12 @@ def find_endpoint(path: str, method: str) -> Endpoint:
     """How to read a request for this path.
 
     Raises:
-        ApiError: 405 for a method it doesn't have, 400 for a path that climbs.
+        ApiError: 405 for a method it doesn't have, 400 or 404 for a path that would be another one at the engine.
     """
-    if "/." in path and ("/../" in path or path.endswith("/..") or "/./" in path):
-        raise ApiError(400, "The path must not contain '.' or '..' segments.", code="invalid_path")
-    endpoint = _ENDPOINTS.get(path, _OTHER)
+    endpoint = _ENDPOINTS.get(path)
+    if endpoint is None:
+        _check_path(path)
+        endpoint = _OTHER
     allowed = endpoint.methods or _RELAYED_METHODS
     if method not in allowed:
         listing = ", ".join(allowed)
@@ -61,3 +60,21 @@ def find_endpoint(path: str, method: str) -> Endpoint:
             headers=((b"allow", listing.encode()),),
         )
     return endpoint
+
+
+def _check_path(path: str) -> None:
+    """Refuse what engines, or proxies before them, may read as another path than the one that was looked at here.
+
+    Refused rather than mended: what is sent on is then what was asked for, and the client hears of its mistake.
+    """
+    # Some take a backslash for a slash, and what follows a semicolon for a parameter of its segment.
+    *segments, last = [segment.partition(";")[0] for segment in path.replace("\\", "/")[1:].split("/")]
+    if "." in (*segments, last) or ".." in (*segments, last) or "" in segments:
+        raise ApiError(
+            400,
+            "The path has a segment that is empty, '.' or '..'. Send it without: /v1/chat/completions, for example.",
+            code="invalid_path",
+        )
+    if not last and path.rstrip("/") in _ENDPOINTS:
+        # Engines would redirect to it, with their own address.
+        raise ApiError(404, f"There is nothing at {path}. Leave out the slash at its end.", code="unknown_path")

@@ -1,9 +1,6 @@
 """What a client is told when an engine fails it."""
 
-import json
-
-from gateway.api.errors import ApiError, error_body
-from gateway.relay.endpoints import ErrorStyle
+from gateway.api.errors import ApiError, ErrorStyle, error_body
 from gateway.relay.engine import EngineError, EngineTimeoutError
 
 
@@ -29,7 +26,5 @@ def broken_event(model: str, error: EngineError, style: ErrorStyle) -> bytes:
     (https://docs.anthropic.com/en/docs/build-with-claude/streaming#error-events).
     """
     message = f"The engine of {model!r} broke the stream off ({error}). What came before is incomplete."
-    if style == "anthropic":
-        body = json.dumps({"type": "error", "error": {"type": "api_error", "message": message}}).encode()
-        return b"event: error\ndata: " + body + b"\n\n"
-    return b"data: " + error_body(502, message, code="stream_broken") + b"\n\n"
+    name = b"event: error\n" if style == "anthropic" else b""
+    return name + b"data: " + error_body(502, message, code="stream_broken", style=style) + b"\n\n"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gateway.api.auth import Keys
-from gateway.api.errors import JSON, ApiError
+from gateway.api.errors import JSON, ApiError, ErrorStyle, style_of
 from gateway.config import Limits
 from gateway.load import QueueFullError
 from gateway.models import Ask, Grant, Models
@@ -74,7 +74,7 @@ class Relay:
         except ApiError as error:
             record.status, record.error = error.status, error.code
             record.ended = "refused" if error.status < 500 else "failed"
-            await _send_error(client, error, rid, closing=self._settings.closing)
+            await _send_error(client, error, rid, style_of(scope["path"]), closing=self._settings.closing)
         except ClientGoneError:
             self._cancelled(record)
         except asyncio.CancelledError:
@@ -88,7 +88,7 @@ class Relay:
                 client.abort()
             else:
                 failure = ApiError(500, "The gateway failed. Its log has the details.", code="internal_error")
-                await _send_error(client, failure, rid, closing=True)
+                await _send_error(client, failure, rid, style_of(scope["path"]), closing=True)
         finally:
             client.unwatch()
             self._telemetry.finish(record)
@@ -271,8 +271,8 @@ class Relay:
         self._telemetry.metrics.cancelled.add((phase,))
 
 
-async def _send_error(client: Client, error: ApiError, rid: bytes, *, closing: bool) -> None:
-    body = error.body()
+async def _send_error(client: Client, error: ApiError, rid: bytes, style: ErrorStyle, *, closing: bool) -> None:
+    body = error.body(style)
     headers = [
         (b"content-type", JSON),
         (b"content-length", str(len(body)).encode()),

@@ -62,11 +62,34 @@ def test_only_completions_are_asked_for_usage() -> None:
     assert asked == {"/v1/chat/completions", "/v1/completions"}
 
 
-@pytest.mark.parametrize("path", ["/v1/../admin", "/v1/x/..", "/v1/./x", "/v1/a/../../b"])
-def test_paths_that_climb(path: str) -> None:
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/v1/../admin", "/v1/x/..", "/v1/./x", "/v1/a/../../b", "/v1/.", "/v1/..", "/v1/./"),
+        *("/v1//chat/completions", "/v1//", "/v1///x", "/v1/x//y"),
+        *("/v1/..\\admin", "/v1\\..\\admin", "/v1/x\\\\y", "/v1/..;/admin", "/v1/..;x=1/admin", "/v1/.;/x", "/v1/;/x"),
+    ],
+)
+def test_paths_that_may_mean_another(path: str) -> None:
+    for method in ("GET", "POST", "OPTIONS"):
+        with pytest.raises(ApiError) as refused:
+            find_endpoint(path, method)
+        assert (refused.value.status, refused.value.code) == (400, "invalid_path")
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/.x", "/v1/x.", "/v1/...", "/v1/a..b", "/v1/x/", "/v1/", "/v1/a;b", "/v1/a/b.c/.d"]
+)
+def test_paths_that_look_odd_only(path: str) -> None:
+    find_endpoint(path, "GET")
+
+
+@pytest.mark.parametrize("path", [*POSTED[:-1], "/v1/messages"])
+def test_a_slash_at_the_end(path: str) -> None:
+    """Engines with FastAPI answer 307 with their own address."""
     with pytest.raises(ApiError) as refused:
-        find_endpoint(path, "GET")
-    assert (refused.value.status, refused.value.code) == (400, "invalid_path")
+        find_endpoint(f"{path}/", "POST")
+    assert (refused.value.status, refused.value.code) == (404, "unknown_path")
 
 
 def test_an_engine_that_failed() -> None:
