@@ -7,24 +7,23 @@ import logging
 import os
 import resource
 import signal
-import socket
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from gateway import __version__
 from gateway.api.auth import Keys
-from gateway.api.control import Control, add_admin, admin_app, public_app
+from gateway.api.control import Control
 from gateway.api.status import describe
-from gateway.config import ConfigError, ConfigWatcher, Listen, Loaded, ModelConfig, Problem, Redis, ReloadResult
+from gateway.config import ConfigError, ConfigWatcher, Loaded, ModelConfig, Problem, Redis, ReloadResult
+from gateway.listeners import Edge, ListenError, cross_origin, open_servers
 from gateway.load.shared import SharedCounts, gateway_id
 from gateway.models import Models
 from gateway.pools import Pool
-from gateway.relay import Connections, Relay, RetryBudget, Settings, Watchdog, is_relayed
-from gateway.relay.client import App, Message, Receive, Send
-from gateway.server import Server, bounded_protocol, listening_socket, make_server, unlistenable
+from gateway.relay import Connections, Relay, RetryBudget, Settings, Watchdog
+from gateway.server import Server
 from gateway.supervisor import Supervisor
 from gateway.telemetry import (
     AdaptiveCollector,
@@ -39,15 +38,13 @@ from gateway.telemetry import (
     configure_logging,
     start_tracing,
 )
-from gateway.ui import Live, add_ui
+from gateway.ui import Live
+
+__all__ = ["Gateway", "ListenError", "allow_many_connections", "serve"]
 
 _log = logging.getLogger("spillway")
 # uvicorn calls it an error when there was no time to close idle connections in.
 _ADMIN_SECONDS = 1.0
-
-
-class ListenError(Exception):
-    """An address can't be listened on; says which and why."""
 
 
 class Gateway:
@@ -67,6 +64,7 @@ class Gateway:
         self._settings = Settings(config.limits, Keys(loaded.client_keys))
         access_log = self._writer if config.log.access else None
         self._telemetry = Telemetry(self.metrics, clock, access_log, call_later)
+        self._edge = Edge(config.limits, cross_origin(config.cors), self._telemetry.refused)
         self._watchdog = Watchdog(config.limits)
         self._budget = RetryBudget(config.retries)
         connections = Connections(clock)
@@ -156,7 +154,8 @@ class Gateway:
         for server in self._listening:
             server.reload_certificate()
         self._supervisor.reload_certificates()
-        self._settings.limits = self._watchdog.limits = config.limits
+        self._settings.limits = self._watchdog.limits = self._edge.limits = config.limits
+        self._edge.cross_origin = cross_origin(config.cors)
         self._settings.keys = Keys(loaded.client_keys)
         self._budget.reconfigure(config.retries)
         self._telemetry.access_log = self._writer if config.log.access else None
@@ -188,25 +187,11 @@ class Gateway:
             keys=lambda: self._settings.keys,
             started=int(time.time()),
         )
-        public = public_app(control, alone=config.admin is not None)
-        if config.admin is None:
-            add_ui(add_admin(public, control), self._live)
-        listeners = [_bound("listen", config.listen)]
-        if config.admin is not None:
-            listeners.append(_bound("admin", config.admin))
-        limits, refused = (lambda: self._settings.limits), self._telemetry.refused
-        protocol = bounded_protocol(limits, refused, taskless=is_relayed)
-        servers = [make_server(_dispatch(self._relay, public), config.listen, listeners[0], protocol)]
-        if config.admin is not None:
-            protocol = bounded_protocol(limits, refused)
-            admin = admin_app(control)
-            add_ui(admin, self._live)
-            servers.append(make_server(admin, config.admin, listeners[1], protocol))
+        servers = open_servers(self._relay, control, self._live, self._edge, config)
         served = ", ".join(f"{model.name} ({model.policy.kind})" for model in config.models)
         _log.info("spillway %s, configuration %s: %s", __version__, self._loaded.sources[0].path, served)
-        for listener, verb in zip(listeners, ("listening", "admin listening"), strict=False):
-            host, port = listener.getsockname()[:2]
-            _log.info("%s on %s:%d", verb, host, port)
+        for server, verb in zip(servers, ("listening", "admin listening"), strict=False):
+            _log.info("%s on %s:%d", verb, *server.address)
         return servers
 
     def _handle_signals(self, watcher: ConfigWatcher) -> None:
@@ -268,28 +253,12 @@ class Gateway:
         self._refused = False
 
 
-def _bound(name: str, listen: Listen) -> socket.socket:
-    try:
-        return listening_socket(listen)
-    except OSError as error:
-        raise ListenError(unlistenable(name, listen, error)) from error
-
-
 def _traces() -> Tracing | None:
     try:
         return start_tracing(os.environ)
     except UntraceableError as error:
         _log.warning("%s", error)
         return None
-
-
-def _dispatch(relay: Relay, control: App) -> App:
-    def application(scope: Message, receive: Receive, send: Send) -> Awaitable[None]:
-        if scope["type"] == "http" and is_relayed(scope["path"]):
-            return relay(scope, receive, send)
-        return control(scope, receive, send)
-
-    return application
 
 
 def allow_many_connections() -> None:

@@ -10,6 +10,7 @@ from .render import effective_yaml
 from .schema import (
     Auth,
     Config,
+    Cors,
     Drain,
     EngineKind,
     EngineTls,
@@ -30,6 +31,7 @@ __all__ = [
     "Config",
     "ConfigError",
     "ConfigWatcher",
+    "Cors",
     "Discovery",
     "Drain",
     "EngineKind",

@@ -15,6 +15,7 @@ from .values import (
     Host,
     Key,
     Name,
+    Origin,
     Port,
     PositiveInt,
     Ratio,
@@ -210,6 +211,13 @@ class Auth(Section):
     """File with one accepted key a line; blank lines and lines starting with `#` are skipped."""
 
 
+class Cors(Section):
+    """Which web pages may call the API from a browser; without origins, none but the gateway's own."""
+
+    allowed_origins: tuple[Origin, ...] = ()
+    """Origins whose pages may call, as browsers send them; `*` allows all."""
+
+
 class Log(Section):
     """What is written to standard output."""
 
@@ -236,6 +244,8 @@ class Config(Section):
     """How the gateway stops."""
     auth: Auth = Auth()
     """Who may call."""
+    cors: Cors = Cors()
+    """Which web pages may call."""
     log: Log = Log()
     """What is logged."""
     redis: Redis | None = None

@@ -47,6 +47,15 @@ def _usable_url(url: str) -> str:
     return url
 
 
+def _usable_origin(origin: str) -> str:
+    if origin == "*":
+        return origin
+    parts = _with_host(origin)
+    if parts.port == {"http": 80, "https": 443}.get(parts.scheme):
+        raise refusal(f"{origin!r} is not as browsers send it: leave out :{parts.port}")
+    return origin
+
+
 def _usable_redis_url(url: str) -> str:
     _with_host(url)
     return url
@@ -120,6 +129,12 @@ EngineUrl = Annotated[
     StringConstraints(pattern=r"^https?://[!\"$-.0->A-~]+(/[!\"$->@-~]*)?$"),
     AfterValidator(_usable_url),
     Must("a URL such as http://10.0.0.1:30000, without user name, query and fragment"),
+]
+Origin = Annotated[
+    str,
+    StringConstraints(pattern=r"^(\*|[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]+)?)$"),
+    AfterValidator(_usable_origin),
+    Must("an origin such as https://chat.example.com, in lower case and without path, or * for all"),
 ]
 UrlPath = Annotated[
     str,

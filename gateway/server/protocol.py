@@ -2,48 +2,45 @@
 OpenAI's shape, a leaner cycle of request and response, and a handle on the connection for the application.
 """
 
-import asyncio
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import unquote
 
 import httptools
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from gateway.api.errors import error_body
 from gateway.config import Limits
+from gateway.server.cors import CrossOrigin
 from gateway.server.cycle import Cycle
 from gateway.server.driver import Driver
+from gateway.server.ending import EndingProtocol
+from gateway.server.head import split_target, without_upgrade
+from gateway.server.refusal import (
+    CODED,
+    CONNECT,
+    NO_HOST,
+    VERSION,
+    Refusal,
+    too_large,
+    unparsable,
+)
 
-_LINGER_SECONDS = 5.0
 _REQUESTS_AHEAD = 4
-_UPGRADE_HEADERS = frozenset((b"upgrade", b"http2-settings"))
+_NOTED_HEADERS = frozenset((b"expect", b"host", b"transfer-encoding"))
 
 
-class BoundedProtocol(HttpToolsProtocol):
-    """One client connection. `limits`, `refused` and `taskless` are set on a subclass by `bounded_protocol`.
+class BoundedProtocol(EndingProtocol):
+    """One client connection. What is called on its type is set on a subclass by `bounded_protocol`.
 
     The application finds it as the ASGI extension `spillway.connection`: it may read `lost`, set `on_lost` and call
     `abort`; and, for the common case at less cost than ASGI's messages, `whole_body`, `respond` and `write_chunks`.
     """
 
-    limits: Callable[[], Limits]
-    refused: Callable[[int], None]
-    taskless: Callable[[str], bool]
-    cycle: Any  # a Cycle
-
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """See uvicorn."""
         super().__init__(*args, **kwargs)
-        self._head_bytes = 0
-        self._lingering: asyncio.TimerHandle | None = None
-        self._deaf = False  # what else comes is not read
-        self._idle_since: float | None = None
-        self.head_since: float | None = None
-        self.lost = False
-        self.on_lost: Callable[[], None] | None = None
-        self._answering: Cycle | None = None
+        self._hosts = 0
+        self._coded = False  # the body is coded as nobody here can read it
 
     def whole_body(self) -> bytes | None:
         """The body of the request being answered, if all of it has come; None: use ASGI's `receive`."""
@@ -65,62 +62,76 @@ class BoundedProtocol(HttpToolsProtocol):
         """Close at once, dropping what is not sent: the client sees a response cut off."""
         self.transport.abort()
 
-    def close_gently(self) -> None:
-        """Close after a response, which may have come before the end of the request's body."""
-        if self.cycle is None or not self.cycle.more_body:
-            self.transport.close()
-        else:
-            self._linger()
-
     def connection_made(self, transport: Any) -> None:
         """See asyncio.Protocol. A client that sends nothing is as slow as one that trickles."""
         self.head_since = self.loop.time()
         super().connection_made(transport)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """See asyncio.Protocol."""
-        super().connection_lost(exc)
-        if self._lingering is not None:
-            self._lingering.cancel()
-        self._lose()
 
     def data_received(self, data: bytes) -> None:
         """See asyncio.Protocol."""
         if self._deaf:
             return
         self._head_bytes += len(data)
-        try:
-            self.parser.feed_data(data)
-        except httptools.HttpParserUpgrade as upgrade:
-            self._decline_upgrade(data[upgrade.args[0] :])
-        except httptools.HttpParserError:
-            self.send_400_response("Invalid HTTP request received.")
-        if self._head_bytes > type(self).limits().header_bytes:
-            self._refuse_size()
+        while data:
+            try:
+                self.parser.feed_data(data)
+                break
+            except httptools.HttpParserUpgrade as upgrade:
+                data = self._without_upgrade(data[upgrade.args[0] :])
+            except httptools.HttpParserError as error:
+                self._refuse(unparsable(error))
+                break
+        most = type(self).limits().header_bytes
+        if self._head_bytes > most:
+            self._refuse(too_large(most))
 
     def on_message_begin(self) -> None:
-        """See httptools."""
+        """See httptools. It may have come in one read with the end of the request before, where counting began anew."""
+        self._head_bytes = self._head_bytes or 1
         self._idle_since = None
         self.url = b""
         self.expect_100_continue = False
         self.headers = []
+        self._hosts = 0
+        self._coded = False
         self.head_since = self.loop.time()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """See httptools."""
+        name = name.lower()
+        if name in _NOTED_HEADERS:
+            if name == b"host":
+                self._hosts += 1
+            elif name == b"expect":
+                self.expect_100_continue = value.lower() == b"100-continue"
+            else:
+                self._coded = value.lower() != b"chunked"
+        self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
         """See httptools."""
         most = type(self).limits().header_bytes
         if self._head_bytes > most and self._size_of_head() > most:
-            self._refuse_size()
-            raise ValueError("request headers too large")
+            self._refuse_head(too_large(most))
         if self.parser.should_upgrade():
-            return  # `_decline_upgrade` has the request parsed again
-        self.head_since = None
+            return  # `_without_upgrade` has the request parsed again
         version = self.parser.get_http_version()
+        if version != "1.1" and version != "1.0":
+            self._refuse_head(VERSION)
+        if self._hosts != 1 and (self._hosts or version == "1.1"):
+            self._refuse_head(NO_HOST)
+        if self._coded:
+            self._refuse_head(CODED)
+        self.head_since = None
         before = self.cycle
+        scope = self._scope(version)
+        cross_origin, headers = type(self).cross_origin(), self.server_state.default_headers
+        if cross_origin is not None:
+            headers = [*headers, *cross_origin.headers(scope["path"], self.headers)]
         self.cycle = Cycle(
-            self._scope(version),
+            scope,
             self,
-            self.server_state.default_headers,
+            headers,
             expects_100=self.expect_100_continue,
             keep_alive=version != "1.0" and self.parser.should_keep_alive(),
         )
@@ -145,7 +156,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """See httptools. What was read so far is not the next request's head."""
         if self.head_since is not None:
-            return  # the head offered an upgrade: see `_decline_upgrade`
+            return  # the head offered an upgrade: see `_without_upgrade`
         self._head_bytes = 0
         cycle = self.cycle
         if not cycle.response_complete:
@@ -164,36 +175,11 @@ class BoundedProtocol(HttpToolsProtocol):
         if self.pipeline:
             self._idle_since = None
             self._start_asgi_task(*self.pipeline.pop())
-
-    def overdue(self, now: float) -> bool:
-        """Whether the head of a request, or the next request, has been awaited for too long."""
-        since, idle = self.head_since, self._idle_since
-        if since is not None:
-            return now - since > type(self).limits().header_seconds
-        return idle is not None and now - idle > self.timeout_keep_alive
-
-    def time_out(self) -> None:
-        """Refuse a head that comes too slowly; a connection that never began one, or is idle, is just closed."""
-        if self.transport.is_closing():
-            self.transport.abort()  # closed before, and the client has not taken the rest
-        elif self._head_bytes == 0 or self.head_since is None:
-            self.head_since = None
-            self._idle_since = self._idle_since or 0.0
-            self.transport.close()
-        else:
-            self._refuse(408, "The request's headers came too slowly. Send them without pauses.", "request_timeout")
-
-    def send_400_response(self, msg: str) -> None:
-        """Answer what can't be parsed and close."""
-        self._refuse(400, f"{msg} Send HTTP/1.1.", "invalid_http")
+        elif self._refusal:
+            self._turn_away()
 
     def _scope(self, version: str) -> dict[str, Any]:
-        url = self.url
-        if url[:1] == b"/" and url[:2] != b"//" and b"#" not in url:
-            raw_path, _, query = url.partition(b"?")
-        else:
-            parsed = httptools.parse_url(url)
-            raw_path, query = parsed.path, parsed.query or b""
+        raw_path, query = split_target(self.url)
         path = raw_path.decode("ascii")
         return {
             "type": "http",
@@ -228,90 +214,49 @@ class BoundedProtocol(HttpToolsProtocol):
         else:
             self.flow.pause_reading()
 
-    def _decline_upgrade(self, rest: bytes) -> None:
-        """No protocol to change to is offered: have the request parsed again without the offer (RFC 9110, 7.8).
+    def _without_upgrade(self, rest: bytes) -> bytes:
+        """No protocol to change to is offered: the request without the offer, to be parsed again (RFC 9110, 7.8).
 
-        The parser would take what follows the head for the other protocol.
+        The parser would take `rest`, which follows the head, for the other protocol.
         """
         method, version = self.parser.get_method(), self.parser.get_http_version()
         if method == b"CONNECT":
-            self._refuse(405, "CONNECT is not served. Send requests for paths.", "method_not_allowed")
-            return
-        lines = [b"%b %b HTTP/%b\r\n" % (method, self.url, version.encode())]
-        for name, value in self.headers:
-            if name == b"connection":
-                kept = [token.strip() for token in value.split(b",") if token.strip().lower() not in _UPGRADE_HEADERS]
-                value = b", ".join(kept)
-            if name not in _UPGRADE_HEADERS and (name != b"connection" or value):
-                lines.append(b"%b: %b\r\n" % (name, value))
+            self._refuse(CONNECT)
+            return b""
+        data = without_upgrade(method, self.url, version, self.headers) + rest
         self.parser = httptools.HttpRequestParser(self)
-        self._head_bytes = 0
-        self.data_received(b"".join((*lines, b"\r\n", rest)))
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        self._head_bytes = len(data)
+        return data
 
     def _size_of_head(self) -> int:
         return len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
 
-    def _refuse_size(self) -> None:
-        most = type(self).limits().header_bytes
-        self._refuse(431, f"The request's headers are larger than {most} bytes. Send less.", "headers_too_large")
-
-    def _refuse(self, status: int, message: str, code: str) -> None:
-        self.head_since = None
-        if self._deaf or self.transport.is_closing():
-            return
-        type(self).refused(status)
-        cycle: Cycle | None = self.cycle
-        if cycle is None or cycle.response_complete:
-            self._write_error(status, message, code)
-            self._linger()
-        elif cycle.more_body and cycle is self._answering and not cycle.started:
-            self._deaf = True
-            self._write_error(status, message, code)
-            self._lose()
-            self.transport.close()
-        else:
-            self.transport.abort()  # a response is under way: nothing may be written into it
-
-    def _write_error(self, status: int, message: str, code: str) -> None:
-        body = error_body(status, message, code=code)
-        head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(body)
-        self.transport.write(STATUS_LINE[status] + head + body)
-
-    def _lose(self) -> None:
-        """To the application the client is gone."""
-        self.lost = True
-        if self.cycle is not None:
-            self.cycle.set()
-        if self.on_lost is not None:
-            self.on_lost()
-
-    def _linger(self) -> None:
-        """Close while the client may still be sending.
-
-        Closing with unread bytes resets the connection, and the client may never see the response: so stop writing, and
-        read on for a while without looking (as nginx's lingering_close).
-        """
-        if not self.transport.can_write_eof():
-            self.transport.close()
-        elif self._lingering is None and not self.transport.is_closing():
-            self._deaf = True
-            self._lingering = self.loop.call_later(_LINGER_SECONDS, self.transport.abort)
-            self.transport.write_eof()
-            self.flow.resume_reading()
+    def _refuse_head(self, refusal: Refusal) -> NoReturn:
+        """Have the parser stop here, too."""
+        self._refuse(refusal)
+        raise ValueError(refusal.message)
 
 
 def bounded_protocol(
-    limits: Callable[[], Limits], refused: Callable[[int], None], taskless: Callable[[str], bool] = lambda _: False
+    limits: Callable[[], Limits],
+    refused: Callable[[int], None],
+    taskless: Callable[[str], bool] = lambda _: False,
+    cross_origin: Callable[[], CrossOrigin | None] = lambda: None,
 ) -> type[BoundedProtocol]:
     """A protocol class for uvicorn's `http` setting.
 
-    `refused` is told the status of each request it turns away. `taskless` says for which paths the application needs no
-    asyncio task (see `Driver`).
+    `refused` is told the status of each request it turns away. `taskless` says which paths are relayed: there the
+    application needs no asyncio task (see `Driver`), and waits for others.
     """
+    called: dict[str, Callable[..., Any]] = {
+        "limits": limits,
+        "refused": refused,
+        "taskless": taskless,
+        "cross_origin": cross_origin,
+    }
     return type(
-        "BoundedProtocolOfOneServer",
-        (BoundedProtocol,),
-        {"limits": staticmethod(limits), "refused": staticmethod(refused), "taskless": staticmethod(taskless)},
+        "BoundedProtocolOfOneServer", (BoundedProtocol,), {name: staticmethod(one) for name, one in called.items()}
     )
 
 

@@ -25,6 +25,12 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._listener = listener
 
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port that it listens on."""
+        host, port = self._listener.getsockname()[:2]
+        return host, port
+
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
         """Leave signals to the application."""

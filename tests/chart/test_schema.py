@@ -19,7 +19,7 @@ VALIDATOR = jsonschema.Draft7Validator(SCHEMA)
 Path = tuple[str, ...]
 
 # Mappings that hold what the operator likes: labels, resources, Kubernetes' own types.
-FREE = {"policy", "discovery", "health", "engine_load", "tls", "limits", "retries", "log", "redis"}
+FREE = {"policy", "discovery", "health", "engine_load", "tls", "limits", "retries", "cors", "log", "redis"}
 FREE |= {"requests", "resources"}
 
 
@@ -126,6 +126,7 @@ def test_helm_refuses_and_says_where(place: tuple[str | int, ...], value: object
         ("limits", [gateway.Limits]),
         ("retries", [gateway.Retries]),
         ("drain", [gateway.Drain]),
+        ("cors", [gateway.Cors]),
         ("log", [gateway.Log]),
         ("redis", [gateway.Redis]),
         ("discovery", [gateway.Discovery]),

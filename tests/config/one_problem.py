@@ -2,6 +2,7 @@
 
 from tests.config.support import MODELS
 
+ORIGIN = "must be an origin such as https://chat.example.com, in lower case and without path, or * for all"
 POOLS = 'pools: {baseline: {discovery: {static: ["http://a:1"]}}}'
 BOTH = 'pools: {speculative: {discovery: {static: ["http://a:1"]}}, baseline: {discovery: {static: ["http://b:1"]}}}'
 
@@ -367,6 +368,24 @@ ONE_PROBLEM = {
         5,
         "is needed with tls_key: give both or neither",
     ),
+    **{
+        f"an origin that is {what}": (
+            MODELS + f"cors: {{allowed_origins: ['*', '{origin}']}}\n",
+            "cors.allowed_origins[1]",
+            5,
+            reason,
+        )
+        for what, origin, reason in (
+            ("a host", "chat.example.com", ORIGIN),
+            ("a URL", "https://a.b/", ORIGIN),
+            ("a pattern", "https://*.a.b", ORIGIN),
+            ("null", "null", ORIGIN),
+            ("in capitals", "https://A.b", ORIGIN),
+            ("with a user", "https://a@b", ORIGIN),
+            ("no host", "https://:1", ORIGIN),
+            ("with the usual port", "https://a.b:443", "is not as browsers send it: leave out :443"),
+        )
+    },
     "path that is a number": (MODELS + "auth: {keys_file: 5}\n", "auth.keys_file", 5, "must be a path, not 5"),
     "duplicate top-level field": (MODELS + "log: {}\nlog: {}\n", "log", 6, "given twice; it is already on line 5"),
     "duplicate nested field": (

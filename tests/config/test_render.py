@@ -125,6 +125,7 @@ configs = st.fixed_dictionaries(
         "retries": section(attempts=st.integers(1, 9), ratio=st.floats(0, 1), burst=st.integers(0, 10**6)),
         "drain": section(delay_seconds=seconds_or_zero, timeout_seconds=seconds_or_zero),
         "auth": section(keys=st.lists(keys, max_size=3), keys_file=st.none() | st.sampled_from(ODD_FILES)),
+        "cors": section(allowed_origins=st.lists(st.sampled_from(["*", "https://a.b", "http://c:1"]), max_size=3)),
         "log": section(level=st.sampled_from(["debug", "info"]), access=st.booleans()),
     },
 )

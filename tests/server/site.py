@@ -18,7 +18,7 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 
 class App:
-    """Answers by path. `gate` holds /wait and /stream; `connections` are those of the requests so far."""
+    """Answers by path. `gate` holds /wait, /stream and /own; `connections` are those of the requests so far."""
 
     def __init__(self) -> None:
         self.gate = asyncio.Event()
@@ -37,7 +37,7 @@ class App:
             case "/empty":
                 await read(receive)
                 await answer(send, int(scope["query_string"] or 204), b"", length=False)
-            case "/wait":
+            case "/wait" | "/own":
                 await self._hold()
                 await answer(send, 200, b"waited")
             case "/stream":
@@ -115,10 +115,12 @@ async def ask(client: RawClient, path: str = "/echo", body: bytes = b"hi", **fie
 
 
 def _site(limits: dict[str, Any]) -> tuple[Site, socket.socket]:
+    """/wait and /stream are as what is relayed."""
     app, refused, set_limits = App(), list[int](), Limits(**limits)
     listen = Listen(host="127.0.0.1", port=0)
     listener = listening_socket(listen)
-    server = make_server(app, listen, listener, bounded_protocol(lambda: set_limits, refused.append))
+    protocol = bounded_protocol(lambda: set_limits, refused.append, lambda path: path in ("/wait", "/stream"))
+    server = make_server(app, listen, listener, protocol)
     return Site(listener.getsockname()[1], server, app, refused), listener
 
 

@@ -51,6 +51,28 @@ async def test_a_client_that_leaves(leave: Callable[[RawClient], None], path: st
         await site.connected(0)
 
 
+async def test_a_half_closed_client_gets_what_the_gateway_says_itself() -> None:
+    async with serving() as site, raw_client(site.port) as client:
+        await client.send(request_bytes(b"hello", "/own"))
+        client.half_close()
+        await asyncio.wait_for(site.app.started.wait(), 3)
+        await asyncio.sleep(0.02)
+        site.app.gate.set()
+        response = await client.response()
+        assert (response.status, response.body) == (200, b"waited")
+        await client.wait_closed()
+        await site.connected(0)
+
+
+@pytest.mark.parametrize("sent", [request_bytes(b"hello", "/own")[:-1], request_bytes(b"", "/own") * 2])
+async def test_a_half_closed_client_that_is_still_asking_is_gone(sent: bytes) -> None:
+    async with serving() as site, raw_client(site.port) as client:
+        await client.send(sent)
+        client.half_close()
+        await client.wait_closed()
+        await site.connected(0)
+
+
 async def test_an_abort_is_a_loss_too() -> None:
     async with serving() as site, raw_client(site.port) as client:
         losses = await waiting_client(site, client)

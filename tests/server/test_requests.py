@@ -44,33 +44,6 @@ async def test_a_stream_and_what_is_pipelined_behind_it() -> None:
         assert (await client.response()).body == b"next"
 
 
-@pytest.mark.parametrize("garbage", [b"\x00\x01\r\n\r\n", b"GET / HTTP/x\r\n\r\n", b"NOPE / HTTP/1.1\r\n\r\n"])
-async def test_garbage(garbage: bytes) -> None:
-    async with serving() as site, raw_client(site.port) as client:
-        await ask(client)
-        await client.send(garbage)
-        response = await client.response()
-        assert (response.status, response.error["code"]) == (400, "invalid_http")
-        await client.wait_closed()
-        assert site.refused == [400]
-        assert len(site.app.scopes) == 1
-
-
-@pytest.mark.parametrize("path", ["/stream", "/wait"])
-async def test_garbage_does_not_get_into_a_response(path: str) -> None:
-    """It ends the connection: the response is cut off, not mixed with an error."""
-    async with serving() as site, raw_client(site.port) as client:
-        await client.send(request_bytes(b"", path))
-        await asyncio.wait_for(site.app.started.wait(), 3)
-        if path == "/stream":
-            await client.read_until(b"one,")
-        await client.send(b"\x00garbage\r\n\r\n")
-        response = await client.response()
-        assert not response.complete
-        assert b"400" not in client.received
-        assert site.refused == [400]
-
-
 async def test_continue_is_sent_when_the_body_is_wanted() -> None:
     async with serving() as site, raw_client(site.port) as client:
         sent = request_bytes(b"hello", headers=[("expect", "100-continue")])

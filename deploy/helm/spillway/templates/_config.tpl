@@ -52,7 +52,7 @@ ENGINE_KEY_{{ .index }}_{{ .role | upper }}
 {{- if .Values.auth.keysSecret.name }}
 {{- $_ := set $file "auth" (dict "keys_file" (printf "/etc/spillway-keys/%s" .Values.auth.keysSecret.key)) }}
 {{- end }}
-{{- range $section := list "limits" "retries" "log" }}
+{{- range $section := list "limits" "retries" "cors" "log" }}
 {{- with get $root.Values.config $section }}{{ $_ := set $file $section . }}{{ end }}
 {{- end }}
 {{- with include "spillway.redis" . }}{{ $_ := set $file "redis" (fromYaml .) }}{{ end }}
