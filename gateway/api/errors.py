@@ -16,6 +16,8 @@ _TYPES = {
     403: "permission_error",
     404: "not_found_error",
     429: "rate_limit_error",
+    501: "invalid_request_error",
+    505: "invalid_request_error",
 }
 # Where they differ. A server's errors are `api_error` there.
 _ANTHROPIC_TYPES = {**_TYPES, 413: "request_too_large", 504: "timeout_error"}

@@ -1,6 +1,7 @@
 """Which paths are relayed, and how each is read. Whatever else an engine serves under /v1/ is relayed unread."""
 
 from typing import NamedTuple
+from urllib.parse import unquote
 
 from gateway.api.errors import ApiError
 
@@ -67,14 +68,19 @@ def _check_path(path: str) -> None:
 
     Refused rather than mended: what is sent on is then what was asked for, and the client hears of its mistake.
     """
-    # Some take a backslash for a slash, and what follows a semicolon for a parameter of its segment.
-    *segments, last = [segment.partition(";")[0] for segment in path.replace("\\", "/")[1:].split("/")]
-    if "." in (*segments, last) or ".." in (*segments, last) or "" in segments:
+    # A proxy that decodes, before an engine that does, decodes twice.
+    if _has_odd_segments(path) or ("%" in path and _has_odd_segments(unquote(path))):
         raise ApiError(
             400,
             "The path has a segment that is empty, '.' or '..'. Send it without: /v1/chat/completions, for example.",
             code="invalid_path",
         )
-    if not last and path.rstrip("/") in _ENDPOINTS:
+    if path[-1:] == "/" and path.rstrip("/") in _ENDPOINTS:
         # Engines would redirect to it, with their own address.
         raise ApiError(404, f"There is nothing at {path}. Leave out the slash at its end.", code="unknown_path")
+
+
+def _has_odd_segments(path: str) -> bool:
+    # Some take a backslash for a slash, and what follows a semicolon for a parameter of its segment.
+    *segments, last = [segment.partition(";")[0] for segment in path.replace("\\", "/")[1:].split("/")]
+    return "" in segments or not {".", ".."}.isdisjoint((*segments, last))

@@ -39,6 +39,7 @@ class BoundedProtocol(EndingProtocol):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """See uvicorn."""
         super().__init__(*args, **kwargs)
+        self._most = 0  # bytes of a head
         self._hosts = 0
         self._coded = False  # the body is coded as nobody here can read it
 
@@ -72,6 +73,7 @@ class BoundedProtocol(EndingProtocol):
         if self._deaf:
             return
         self._head_bytes += len(data)
+        most = self._most = type(self).limits().header_bytes
         while data:
             try:
                 self.parser.feed_data(data)
@@ -81,7 +83,6 @@ class BoundedProtocol(EndingProtocol):
             except httptools.HttpParserError as error:
                 self._refuse(unparsable(error))
                 break
-        most = type(self).limits().header_bytes
         if self._head_bytes > most:
             self._refuse(too_large(most))
 
@@ -110,7 +111,7 @@ class BoundedProtocol(EndingProtocol):
 
     def on_headers_complete(self) -> None:
         """See httptools."""
-        most = type(self).limits().header_bytes
+        most = self._most
         if self._head_bytes > most and self._size_of_head() > most:
             self._refuse_head(too_large(most))
         if self.parser.should_upgrade():

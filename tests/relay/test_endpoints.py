@@ -67,7 +67,18 @@ def test_only_completions_are_asked_for_usage() -> None:
     [
         *("/v1/../admin", "/v1/x/..", "/v1/./x", "/v1/a/../../b", "/v1/.", "/v1/..", "/v1/./"),
         *("/v1//chat/completions", "/v1//", "/v1///x", "/v1/x//y"),
-        *("/v1/..\\admin", "/v1\\..\\admin", "/v1/x\\\\y", "/v1/..;/admin", "/v1/..;x=1/admin", "/v1/.;/x", "/v1/;/x"),
+        *(
+            "/v1/..\\admin",
+            "/v1\\..\\admin",
+            "/v1/x\\\\y",
+            "/v1/..;/admin",
+            "/v1/..;x=1/admin",
+            "/v1/.;/x",
+            "/v1/;/x",
+            "/v1/%2e%2e/x",
+            "/v1/..%2fx",
+            "/v1/x%5c%2e",
+        ),
     ],
 )
 def test_paths_that_may_mean_another(path: str) -> None:
@@ -78,7 +89,8 @@ def test_paths_that_may_mean_another(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/v1/.x", "/v1/x.", "/v1/...", "/v1/a..b", "/v1/x/", "/v1/", "/v1/a;b", "/v1/a/b.c/.d"]
+    "path",
+    ["/v1/.x", "/v1/x.", "/v1/...", "/v1/a..b", "/v1/x/", "/v1/", "/v1/a;b", "/v1/50%", "/v1/a%2Fb", "/v1/a/b.c/.d"],
 )
 def test_paths_that_look_odd_only(path: str) -> None:
     find_endpoint(path, "GET")

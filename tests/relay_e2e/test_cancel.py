@@ -148,6 +148,28 @@ async def test_a_half_closed_client_is_answered_or_cancelled(here: Site) -> None
         await here.gateway.assert_idle()
 
 
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (request_bytes(b"", "/v1/models", "GET", headers=[]), 200),
+        (request_bytes(b"", "/health", "GET", headers=[]), 200),
+        (request_bytes(b"", "/metrics", "GET", headers=[]), 200),
+        (request_bytes(b"", "/nowhere", "GET", headers=[]), 404),
+        (request_bytes(json.dumps(chat(model="nope")).encode()), 404),
+        (b"GET /health HTTP/2.0\r\n\r\n", 505),
+    ],
+)
+async def test_a_half_closed_client_gets_what_the_gateway_says_itself(here: Site, sent: bytes, status: int) -> None:
+    for _ in range(10):
+        async with raw_client(here.gateway.port) as client:
+            await client.send(sent)
+            client.half_close()
+            response = await client.response()
+            assert (response.status, response.complete) == (status, True)
+            await client.wait_closed()
+    assert here.requests() == 0
+
+
 async def test_many_leave_at_once(here: Site) -> None:
     here.respond(stream([EVENT] * 1000, gap=0.02))
     before = cancelled(here)

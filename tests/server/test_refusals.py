@@ -48,6 +48,7 @@ async def test_other_versions_of_http(line: bytes, status: int) -> None:
         await client.send(line + b"\r\nhost: x\r\n\r\n")
         response = await turned_away(site, client, status, code)
         assert "HTTP/1.1" in response.error["message"]
+        assert response.error["type"] == "invalid_request_error"
         assert site.app.scopes == []
 
 

@@ -1,6 +1,7 @@
 """A client that writes raw bytes, for what no HTTP library would send or forgive."""
 
 import asyncio
+import contextlib
 import socket
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -159,7 +160,9 @@ class RawClient:
                 await self._receive()
 
     def half_close(self) -> None:
-        self._writer.write_eof()
+        """Sends no more; nothing happens where the other side has ended the connection already."""
+        with contextlib.suppress(OSError):
+            self._writer.write_eof()
 
     def close(self) -> None:
         self._writer.close()
