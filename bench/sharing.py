@@ -44,9 +44,9 @@ in the mean. The decision is what the gateway takes from a request's last byte t
 the engine takes 5 ms.
 
 64 clients without pauses keep a gateway busy all the time: what they wait for is a gateway that has time for them. As
-these engines answer all that came together at the same time, the requests come in waves. A decision in Redis waits for
-the gateway's work on the rest of its wave; one that is taken alone does not show that wait, as it begins when the
-gateway comes to its request. Answers show it in both cases.
+these engines answer all that came together at the same time, the requests come in waves. A decision that is taken alone
+does not show the wait for the requests before it in its wave, as it begins when the gateway comes to its request; one
+in Redis shows what the gateway does on others until it takes in the reply. Answers show it in both cases.
 
 | | CPU for a request | decision p50 | decision p99 | answer p50 | answer p99 |
 | --- | --- | --- | --- | --- | --- |

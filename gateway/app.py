@@ -71,6 +71,7 @@ class Gateway:
         self._supervisor = Supervisor(connections, clock, self._count_discovery_error, self._count_load_error)
         self._id = gateway_id()
         self._shared = self._share(config.redis) if config.redis else None
+        self._edge.between = self._shared.look if self._shared else None
         self.models = Models(self._supervisor, clock, self._shared)
         self._serve(config.models)
         self.metrics.registry.register(

@@ -27,11 +27,15 @@ class ListenError(Exception):
 
 @dataclass(slots=True)
 class Edge:
-    """What a reload replaces of the listening side; `refused` is told the status of what never became a request."""
+    """What a reload replaces of the listening side; `refused` is told the status of what never became a request.
+
+    `between` is called between the steps of requests.
+    """
 
     limits: Limits
     cross_origin: CrossOrigin | None
     refused: Callable[[int], None]
+    between: Callable[[], None] | None = None
 
 
 def cross_origin(settings: Cors) -> CrossOrigin | None:
@@ -51,7 +55,7 @@ def open_servers(relay: Relay, control: Control, live: Live, edge: Edge, config:
     listeners = [_bound("listen", config.listen)]
     if config.admin is not None:
         listeners.append(_bound("admin", config.admin))
-    protocol = bounded_protocol(lambda: edge.limits, edge.refused, is_relayed, lambda: edge.cross_origin)
+    protocol = bounded_protocol(lambda: edge.limits, edge.refused, is_relayed, lambda: edge.cross_origin, edge.between)
     servers = [make_server(_dispatch(relay, public, edge), config.listen, listeners[0], protocol)]
     if config.admin is not None:
         protocol = bounded_protocol(lambda: edge.limits, edge.refused)

@@ -13,9 +13,9 @@ from gateway.models.placing import Ask, Table, table, terms
 from gateway.pools import Pool, Replica, State
 from gateway.routing import ROLES, Choice, Placement, Reason, Refusal, Role
 
-# What may not be there: a pool without a replica for the request; a pool that the configuration does not have. What was
-# decided already.
-_Presence = tuple[Role | None, Role | None, bool | None, bool | None, Choice | None]
+# What makes a table: the pool asked for and the one that failed; what was decided already; for a request that has tried
+# replicas, whether pools have others.
+_Kind = tuple[Role | None, Role | None, Choice | None, tuple[bool | None, ...]]
 
 
 class Placer(Protocol):
@@ -52,7 +52,8 @@ class Sharing:
         self._version = 0
         self._outside: tuple[int, ...] = ()
         self._terms: Terms | None = None
-        self._tables: dict[_Presence, Table] = {}
+        self._tables: dict[_Kind, Table] = {}
+        self._pools = tuple(model.pools[role] for role in ROLES)
         self.local_decisions = 0
         self.link: Link = shared.link(model.config.name, self)
 
@@ -79,7 +80,7 @@ class Sharing:
         `since`: the monotonic time since when the request waits in the queue, if it does.
         """
         asking = Asking(self, self._model.wished(ask), wake, since)
-        if self.link.decides:
+        if self.link.state != "down":
             self._send(asking)
         else:
             asking.placed = self._decide(ask)
@@ -119,28 +120,24 @@ class Sharing:
         asking.settle(self._decide(asking.ask))
 
     def _send(self, asking: Asking) -> None:
-        ask, pools = asking.ask, self._model.pools
-        presence = (
-            ask.pinned,
-            ask.failed,
-            _available(pools["speculative"], ask),
-            _available(pools["baseline"], ask),
-            ask.wish,
-        )
-        known = self._tables.get(presence)
+        ask = asking.ask
+        # `changed` clears the tables whenever a replica becomes ready or is no longer.
+        others = tuple(_available(pool, ask) for pool in self._pools) if ask.tried else ()
+        kind = ask.pinned, ask.failed, ask.wish, others
+        known = self._tables.get(kind)
         if known is None:
-            known = self._tables[presence] = table(self._model.config.policy, ask, *presence[2:4])
+            there = [_available(pool, ask) for pool in self._pools]
+            known = self._tables[kind] = table(self._model.config.policy, ask, *there)
         if known.refusal is not None:
             asking.placed = known.refusal
             return
-        asking.lease = self.link.lease()
         asking.test, asking.letters, asking.choices = known.test, known.letters, known.choices
         if asking.waiting_since is not None:
             asking.waited = max(int((monotonic() - asking.waiting_since) * 1000), 1)
         elif ask.failed:
             asking.waited = -1
         if ask.tried:
-            asking.tried = [_field(pool, replica) for pool in pools.values() for replica in ask.tried]
+            asking.tried = [_field(pool, replica) for pool in self._pools for replica in ask.tried]
         self.link.ask(asking)
 
     def _decide(self, ask: Ask) -> Grant | Refusal:
@@ -152,12 +149,13 @@ class Sharing:
     def version(self) -> int:
         """See Owner."""
         # What engines hold beside our leases changes at any time, and nobody says so.
-        pools = [pool for pool in self._model.pools.values() if pool.outside]
-        outside = tuple(replica.outside for pool in pools for replica in pool.ready)
-        if outside != self._outside:
-            self._outside = outside
-            self._version += 1
-            self._terms = None
+        speculative, baseline = self._pools
+        if speculative.outside or baseline.outside or self._outside:
+            outside = tuple(replica.outside for pool in self._pools if pool.outside for replica in pool.ready)
+            if outside != self._outside:
+                self._outside = outside
+                self._version += 1
+                self._terms = None
         return self._version
 
     def terms(self) -> Terms:
@@ -168,7 +166,7 @@ class Sharing:
 
     def views(self) -> tuple[View, View]:
         """See Owner."""
-        speculative, baseline = (self._view(self._model.pools[role]) for role in ROLES)
+        speculative, baseline = map(self._view, self._pools)
         return speculative, baseline
 
     def counted(self, counts: Mapping[str, int]) -> None:
@@ -190,7 +188,7 @@ class Sharing:
         self._model.sharing_changed()
 
     def _made_terms(self) -> Terms:
-        pools = [self._model.pools[role] for role in ROLES]
+        pools = self._pools
         caps = [pool.config.max_inflight if pool.config else 0 for pool in pools]
         outside = [pool.outside for pool in pools]
         both = all(pool.config for pool in pools)

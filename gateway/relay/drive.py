@@ -5,7 +5,7 @@ cost more than the call. So the coroutine runs in the caller's stack, and the ev
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Generator
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -72,21 +72,44 @@ class Driven(Generic[T]):
 class Waker:
     """Lets callbacks wake the one coroutine that waits. A wake while nobody waits is kept."""
 
-    __slots__ = ("_future", "_loop", "_woken")
+    __slots__ = ("_future", "_loop", "_prompt", "_woken")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         """Start asleep."""
         self._loop = loop
         self._future: asyncio.Future[None] | None = None
+        self._prompt: Prompt | None = None
         self._woken = False
 
     def wake(self) -> None:
         """Let `wait` return."""
         future = self._future
-        if future is None:
+        if future is not None:
+            if not future.done():
+                future.set_result(None)
+        elif self._prompt is not None:
+            self._prompt.wake()
+        else:
             self._woken = True
-        elif not future.done():
-            future.set_result(None)
+
+    def resume(self) -> None:
+        """`wake`, but one that waits in `prompted` goes on within this call: to be called with nothing under way."""
+        prompt = self._prompt
+        if prompt is None:
+            self.wake()
+        else:
+            prompt.go_on()
+
+    async def prompted(self) -> None:
+        """`wait`, for one that `resume` may wake."""
+        if self._woken:
+            self._woken = False
+            return
+        self._prompt = Prompt(self._loop)
+        try:
+            await self._prompt
+        finally:
+            self._prompt = None
 
     async def wait(self) -> None:
         """Return once `wake` has been called since the last return."""
@@ -98,6 +121,50 @@ class Waker:
             await self._future
         finally:
             self._future = None
+
+
+class Prompt:
+    """Can be awaited once, by one. Follows the protocol between asyncio's Task and Future as far as `Driver` does."""
+
+    __slots__ = ("_asyncio_future_blocking", "_cancelled", "_done", "_go_on", "_loop")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Not done yet."""
+        self._asyncio_future_blocking = False
+        self._loop = loop
+        self._go_on: Callable[[object], object] | None = None
+        self._done = self._cancelled = False
+
+    def __await__(self) -> Generator["Prompt", None, None]:
+        """Wait for it."""
+        self._asyncio_future_blocking = True
+        yield self
+        if self._cancelled:
+            raise asyncio.CancelledError
+
+    def add_done_callback(self, go_on: Callable[[object], object]) -> None:
+        """See asyncio.Future."""
+        self._go_on = go_on
+
+    def cancel(self) -> bool:
+        """See asyncio.Future."""
+        if self._done:
+            return False
+        self._cancelled = True
+        self.wake()
+        return True
+
+    def wake(self) -> None:
+        """Have the loop carry on who waits."""
+        if not self._done and self._go_on is not None:
+            self._done = True
+            self._loop.call_soon(self._go_on, self)
+
+    def go_on(self) -> None:
+        """Carry on who waits, in this call."""
+        if not self._done and self._go_on is not None:
+            self._done = True
+            self._go_on(self)
 
 
 class Alarm:

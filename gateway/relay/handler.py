@@ -171,10 +171,10 @@ class Relay:
             ClientGoneError: the client left meanwhile.
         """
         client = call.client
-        asking = call.model.ask(ask, client.waker.wake)
+        asking = call.model.ask(ask, client.waker.resume)
         try:
             while asking.placed is None and not client.gone:
-                await client.waker.wait()
+                await client.waker.prompted()
             placed = None if client.gone else asking.take()
             if placed is None:
                 raise ClientGoneError

@@ -1,7 +1,7 @@
 """Running a request's coroutine without an asyncio task."""
 
 import asyncio
-from collections.abc import Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator
 from typing import Any
 
 
@@ -11,17 +11,23 @@ class Driver:
     To be awaited and cancelled like a task, and cheaper. In return the coroutine may use neither `asyncio.current_task`
     nor what builds on it (`asyncio.timeout`): it has a task made for that.
 
-    Steps are taken by the loop, never by whoever wakes: requests that do the same in one turn find caches warm, which
-    saves more than a turn costs. Follows the protocol between asyncio's Task and Future (`_asyncio_future_blocking`).
+    Steps are taken by the loop, not by whoever wakes: requests that do the same in one turn find caches warm, which
+    saves more than a turn costs. What is awaited may call back at once instead. Follows the protocol between asyncio's
+    Task and Future (`_asyncio_future_blocking`).
     """
 
-    __slots__ = ("_cancelled", "_coroutine", "_ended", "_running", "_waits_for")
+    __slots__ = ("_before", "_cancelled", "_coroutine", "_ended", "_running", "_waits_for")
 
     def __init__(
-        self, coroutine: Coroutine[Any, Any, None], running: set[Any], loop: asyncio.AbstractEventLoop
+        self,
+        coroutine: Coroutine[Any, Any, None],
+        running: set[Any],
+        loop: asyncio.AbstractEventLoop,
+        before: Callable[[], None] | None = None,
     ) -> None:
-        """The coroutine raises nothing."""
+        """The coroutine raises nothing. `before` is called before each step: it may have others go on."""
         self._coroutine = coroutine
+        self._before = before
         self._running = running
         self._cancelled = False
         self._waits_for: asyncio.Future[Any] | None = None
@@ -41,6 +47,8 @@ class Driver:
             self._cancelled = True
 
     def _step(self, _: object = None) -> None:
+        if self._before is not None:
+            self._before()
         self._waits_for = None
         try:
             if self._cancelled:

@@ -25,6 +25,7 @@ class EndingProtocol(HttpToolsProtocol):
     refused: Callable[[int], None]
     taskless: Callable[[str], bool]
     cross_origin: Callable[[], CrossOrigin | None]
+    between: Callable[[], None] | None
     cycle: Any  # a Cycle: of the request that came last
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -202,7 +202,7 @@ class BoundedProtocol(EndingProtocol):
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:
         self._answering = cycle
         if type(self).taskless(cycle.scope["path"]):
-            Driver(cycle.run(app), self.tasks, self.loop)
+            Driver(cycle.run(app), self.tasks, self.loop, type(self).between)
         else:
             task = self.loop.create_task(cycle.run(app))
             task.add_done_callback(self.tasks.discard)
@@ -244,11 +244,13 @@ def bounded_protocol(
     refused: Callable[[int], None],
     taskless: Callable[[str], bool] = lambda _: False,
     cross_origin: Callable[[], CrossOrigin | None] = lambda: None,
+    between: Callable[[], None] | None = None,
 ) -> type[BoundedProtocol]:
     """A protocol class for uvicorn's `http` setting.
 
     `refused` is told the status of each request it turns away. `taskless` says which paths are relayed: there the
-    application needs no asyncio task (see `Driver`), and waits for others.
+    application needs no asyncio task (see `Driver`), and waits for others. `between` is called between the steps of
+    such requests.
     """
     called: dict[str, Callable[..., Any]] = {
         "limits": limits,
@@ -257,7 +259,9 @@ def bounded_protocol(
         "cross_origin": cross_origin,
     }
     return type(
-        "BoundedProtocolOfOneServer", (BoundedProtocol,), {name: staticmethod(one) for name, one in called.items()}
+        "BoundedProtocolOfOneServer",
+        (BoundedProtocol,),
+        {name: staticmethod(one) for name, one in called.items()} | {"between": between and staticmethod(between)},
     )
 
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.relay.drive import Alarm, Driven, Waker, run
+from gateway.server.driver import Driver
 
 
 class Done:
@@ -180,6 +181,63 @@ async def test_a_wait_that_is_cancelled_can_be_repeated() -> None:
     await asyncio.gather(waiting, return_exceptions=True)
     waker.wake()
     await asyncio.wait_for(waker.wait(), 1)
+
+
+async def prompted() -> tuple[Waker, list[str], Driver]:
+    """A driven coroutine that waits to be resumed."""
+    waker, steps = Waker(asyncio.get_running_loop()), list[str]()
+
+    async def work() -> None:
+        try:
+            await waker.prompted()
+            steps.append("resumed")
+            await waker.wait()
+            steps.append("woken")
+        except asyncio.CancelledError:
+            steps.append("cancelled")
+
+    driver = Driver(work(), set(), asyncio.get_running_loop())
+    await settle()
+    return waker, steps, driver
+
+
+async def test_who_waits_to_be_resumed_goes_on_in_the_same_call() -> None:
+    waker, steps, driver = await prompted()
+    waker.resume()
+    assert steps == ["resumed"]
+    waker.resume()
+    assert steps == ["resumed"], "who waits otherwise is woken by the loop"
+    await driver
+    assert steps == ["resumed", "woken"]
+
+
+async def test_who_waits_to_be_resumed_can_be_woken() -> None:
+    waker, steps, driver = await prompted()
+    waker.wake()
+    waker.resume()
+    assert steps == []
+    await settle()
+    assert steps == ["resumed"]
+    waker.wake()
+    await driver
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["while it waits", "as it is about to go on"])
+async def test_who_waits_to_be_resumed_can_be_cancelled(late: bool) -> None:
+    waker, steps, driver = await prompted()
+    if late:
+        waker.wake()
+    driver.cancel()
+    waker.resume()
+    await settle()
+    assert steps == ["cancelled"]
+    await driver
+
+
+async def test_a_wake_before_the_wait_to_be_resumed_is_kept() -> None:
+    waker = Waker(asyncio.get_running_loop())
+    waker.resume()
+    await asyncio.wait_for(waker.prompted(), 1)
 
 
 @given(st.lists(st.sampled_from(["wake", "look", "turn"]), max_size=30))

@@ -74,3 +74,14 @@ async def test_it_may_be_cancelled_before_it_has_begun() -> None:
     await driver
     assert work.steps == []
     assert not running
+
+
+async def test_others_may_go_on_before_each_step() -> None:
+    calls: list[str] = []
+    work, running = Work(), set[Any]()
+    work.steps = calls
+    driver = Driver(work.run(), running, asyncio.get_running_loop(), lambda: calls.append("before"))
+    await asyncio.sleep(0)
+    work.future.set_result(None)
+    await driver
+    assert calls == ["before", "began", "before", "resumed"]

@@ -6,6 +6,7 @@ from typing import Any
 
 import redis
 
+from gateway.load.shared.command import pack
 from gateway.load.shared.step import TEXT, Script, Terms, View, key_base, member
 from gateway.models.placing import terms
 from gateway.routing import ROLES, Choice, Placement, Role
@@ -59,15 +60,19 @@ class Shared:
         places: list[Place] = []
         # A request for which no case has a place is never sent.
         sent = [ask for ask in asks if any(isinstance(choice, Choice) for choice in ask.choices)]
-        command = Script("spillway", MODEL, name, EXPIRY, PATIENCE).step(
+        script, terms = Script("spillway", MODEL, name, EXPIRY, PATIENCE), _terms(eyes)
+        command = script.step(
             what,
-            _terms(eyes),
+            terms,
             forget=forget,
             adopt={lease: f"{role[0]} {url}" for lease, (role, url) in (adopt or {}).items()},
             views=None if known == eyes else _views(eyes),
             release=release,
             asks=sent,
         )
+        if what == "step" and known == eyes and not (forget or adopt):
+            # Twice, as what such steps begin with is packed once.
+            assert {script.brief(terms, release, sent) for _ in range(2)} == {pack(command)}
         reply: Any = self._client.execute_command(*command)
         if reply == ["unknown"]:
             return None

@@ -77,6 +77,15 @@ class SharedCounts:
                 return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         return None
 
+    def look(self) -> None:
+        """Take in what Redis has answered, while a long turn of the event loop goes on. Raises nothing."""
+        for link in self._links:
+            if link.flight.steps:
+                try:
+                    link.look()
+                except Exception:
+                    _log.exception("redis: what it says of the counts of %s can't be taken in", link.model)
+
     async def refresh(self) -> None:
         """Bring all counts up to date, as far as Redis says them in time."""
         await asyncio.gather(*(link.refresh() for link in self._links))

@@ -14,9 +14,10 @@ from typing import Literal, NamedTuple, Protocol
 from redis.exceptions import RedisClusterException, RedisError
 
 from gateway.config import Redis
+from gateway.load.shared.command import Command
 from gateway.load.shared.step import key_base
 from gateway.load.shared.where import locate, patience
-from gateway.load.shared.wire import Command, Connection, RedisFailedError, connect
+from gateway.load.shared.wire import Connection, RedisFailedError, connect
 
 _log = logging.getLogger("spillway")
 _TEXT = resources.files(__package__).joinpath("exchange.lua").read_text()

@@ -1,7 +1,8 @@
 """One gateway's line to the counts of one model: hands over what is asked and given back, and keeps them right.
 
-Requests never wait for a send: what gathers in one turn of the event loop while earlier steps are on their way goes in
-steps of several. Leases given back ride along.
+Requests never wait for a send, but for company: what comes in one turn of the event loop, or while enough is on its
+way, goes in steps of several. Leases given back ride along. Who has an answer goes on at once: replies are looked for
+between the requests that one turn works on, not at its end alone.
 
 An incarnation is a name under which Redis counts the gateway's leases. After whatever leaves in doubt what Redis has
 done (no answer in time, a broken connection, an error), and whenever Redis says that it has forgotten the name, the
@@ -13,15 +14,16 @@ import asyncio
 import itertools
 import logging
 import time
-from collections import deque
 from collections.abc import Iterator, Sequence
 from time import monotonic
 
 import hiredis
 
 from gateway.config import Redis
+from gateway.load.shared.command import pack
+from gateway.load.shared.flight import Flight
 from gateway.load.shared.parties import Ask, Journal, Owner, State
-from gateway.load.shared.step import TEXT, Argument, Script
+from gateway.load.shared.step import Script
 from gateway.load.shared.timer import Timer
 from gateway.load.shared.wire import Connection, RedisFailedError
 
@@ -29,9 +31,11 @@ _log = logging.getLogger("spillway")
 # Steps on their way at once; what is asked beyond gathers until one is answered. More of them cost both sides more CPU
 # for each request, fewer would have requests wait for a whole round trip.
 _AT_ONCE = 2
-# Requests that make a step while others are on their way: the event loop sends all that is written in one turn at its
-# end, so several steps cost no more calls of the system, and what gathered until the next turn would wait for one more.
-_STEP = 4
+# Requests that make a step while others are on their way, or where one came so shortly before (seconds) that more will
+# come in the same turn of the event loop.
+_STEP, _CROWD_SECONDS = 4, 0.0003
+# A step is this old (seconds) only where Redis is far away, or has no core to run on.
+_URGENT_SECONDS = 0.0005
 # Leases given back wait so long (seconds) for a request to ride along with.
 _RELEASE_SECONDS = 0.002
 # Every so many heartbeats the leases are compared one by one.
@@ -60,11 +64,13 @@ class Link:
         self.high = False
         self.held: dict[int, str] = {}
         self.disturbed = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        self.flight = Flight(loop, settings.timeout_seconds, self._overdue)
         self._settings = settings
         self._gateway = gateway
         self._owner = owner
         self._journal = journal
-        self._loop = loop = asyncio.get_running_loop()
+        self._loop = loop
         self._numbers = itertools.count(1)
         self._names = names
         self._connection: Connection | None = None
@@ -73,16 +79,14 @@ class Link:
         self._asks: list[Ask] = []
         self._releases: list[int] = []
         self._unadopted: dict[int, str] = {}
-        self._sent: deque[tuple[float, Sequence[Ask], tuple[Argument, ...]]] = deque()
+        self._asked_at = 0.0
         self._published = -1
         self._beats = 0
         self._heard = 0.0
-        self._looked = False
         self._scheduled = False
         self._refreshed: list[asyncio.Future[None]] = []
         self._beat = Timer(loop, self._live)
         self._late = Timer(loop, self._flush)
-        self._overdue = Timer(loop, self._check_overdue)
         self._hold = Timer(loop, self._stop_holding)
         # The first time the server has to be found and TLS agreed upon.
         self._hold.start(10 * settings.timeout_seconds)
@@ -103,15 +107,23 @@ class Link:
 
     def ask(self, ask: Ask) -> None:
         """Ask for a lease. Only while `decides`."""
-        ask.at = monotonic()
-        self._asks.append(ask)
-        if self.state != "up" or len(self._sent) >= _AT_ONCE:
+        ask.at = now = monotonic()
+        ask.lease = next(self._numbers)
+        asks, sent, before, self._asked_at = self._asks, self.flight.steps, self._asked_at, now
+        asks.append(ask)
+        if self.state != "up" or len(sent) >= _AT_ONCE:
             return
-        if not self._sent or len(self._asks) >= _STEP:
+        if len(asks) >= _STEP or not (sent or now - before < _CROWD_SECONDS):
             self._send("step")
         elif not self._scheduled:
             self._scheduled = True
             self._loop.call_soon(self._flush)
+
+    def look(self) -> None:
+        """Take in replies that have come, if it is time: between two pieces of work of one turn of the event loop."""
+        age = self.flight.due()
+        if age and self._connection is not None:
+            self._connection.look(urgent=age > _URGENT_SECONDS)
 
     def adopt(self, lease: int, field: str) -> None:
         """Count a lease that was given without Redis."""
@@ -124,7 +136,7 @@ class Link:
             self._unadopted.pop(lease, None)
             return
         self._releases.append(lease)
-        if not self._scheduled:
+        if not (self._scheduled or self._late.running):
             self._late.start(_RELEASE_SECONDS)
 
     async def refresh(self) -> None:
@@ -186,8 +198,8 @@ class Link:
         if self._script is not None:
             self._stale = [*self._stale, self._script.incarnation][-_STALE:]
             self._script = None
-        self._looked = False
-        for timer in (self._beat, self._overdue, self._late, self._hold):
+        self.flight.stop()
+        for timer in (self._beat, self._late, self._hold):
             timer.stop()
 
     def fail(self, kind: str, reason: str) -> None:
@@ -198,13 +210,12 @@ class Link:
         self._releases.clear()
         self._unadopted.clear()  # `held` has them, for when Redis is back.
         self._hand_back()
-        self._sent.clear()
+        self.flight.steps.clear()
         self.disturbed.set()
 
     def _hand_back(self) -> None:
         """What is asked and unanswered is decided here; a reply that comes all the same finds nobody waiting."""
-        asks = [ask for _, sent, _ in self._sent for ask in sent] + self._asks
-        self._sent = deque((at, (), command) for at, _, command in self._sent)
+        asks = self.flight.disown() + self._asks
         self._asks = []
         for ask in asks:
             ask.unanswered()
@@ -243,40 +254,47 @@ class Link:
     def _flush(self) -> None:
         """Send what has gathered, unless enough is on its way."""
         self._scheduled = False
-        if (self._asks or self._releases or self._unadopted) and self.state == "up" and len(self._sent) < _AT_ONCE:
+        gathered = self._asks or self._releases or self._unadopted
+        if gathered and self.state == "up" and len(self.flight.steps) < _AT_ONCE:
             self._send("step")
 
     def _send(self, what: str) -> None:
         owner, script, connection = self._owner, self._script, self._connection
         if script is None or connection is None or self.state != "up":
             return
-        views, version = None, owner.version()
-        if version != self._published or what == "audit":
-            views, self._published = owner.views(), version
+        version, terms = owner.version(), owner.terms()
         asks, self._asks = self._asks, []
         adopt, release = self._unadopted, self._releases
-        command = script.step(what, owner.terms(), adopt=adopt, views=views, release=release, asks=asks)
-        adopt.clear()
+        if version == self._published and what == "step" and not adopt:
+            packed = script.brief(terms, release, asks)
+        else:
+            views = None
+            if version != self._published or what == "audit":
+                views, self._published = owner.views(), version
+            packed = pack(script.step(what, terms, adopt=adopt, views=views, release=release, asks=asks))
+            adopt.clear()
         release.clear()
-        # It would wake an idle gateway once for each request, to find nothing left to send.
-        self._late.stop()
-        self._sent.append((monotonic(), asks, command))
-        self._overdue.start(self._settings.timeout_seconds)
-        connection.send(command, self._replied)
+        if self._late.running:
+            # It would wake an idle gateway once for each request, to find nothing left to send.
+            self._late.stop()
+        self.flight.add(asks, packed)
+        connection.send(packed, self._replied)
 
     def _replied(self, reply: object) -> None:
         if not isinstance(reply, list):
             self._refused(reply)
             return
-        sent, asks, _ = self._sent.popleft()
-        self._looked = False
+        sent, asks, _ = self.flight.landed()
         if reply[0] != "ok":
             self._forgotten(asks)
             return
-        if len(reply) > _STEP_REPLY:
-            self._heard = sent
+        # Those who have their answers go on at once, and take their time: what has gathered comes first. Leases given
+        # back wait on for a request to ride along with, unless their time was over before there was room.
+        if self._asks or self._unadopted or (self._releases and not (self._late.running or self._scheduled)):
+            self._flush()
         at = 0
         try:
+            self.high = bool(reply[1])
             if asks:
                 answers, held, now = reply[5], self.held, monotonic()
                 for at, ask in enumerate(asks):
@@ -286,34 +304,30 @@ class Link:
                     self._journal.waited(self.model, now - ask.at)
                     ask.answered(case, url)
                 at = len(asks)
-            self._take(reply)
+            if len(reply) > _STEP_REPLY:
+                self._heard = sent
+                self._take(reply)
+                self._flush()
         except Exception as error:
             _log.exception("redis: an answer about %s can't be made use of", self.model)
             self._asks = [*asks[at:], *self._asks]
             for ask in asks[at:]:
                 self.held.pop(ask.lease, None)
             self.fail("error", f"an answer can't be made use of: {error!r}")
-            return
-        self._flush()
 
     def _refused(self, reply: object) -> None:
         text = str(reply)
-        if isinstance(reply, hiredis.ReplyError) and text.startswith("NOSCRIPT") and self._connection is not None:
+        if isinstance(reply, hiredis.ReplyError) and text.startswith("NOSCRIPT") and self._connection and self._script:
             # Its scripts were flushed, so that nothing of this step was done: say it again with the whole script.
-            sent, asks, command = self._sent.popleft()
-            self._sent.append((sent, asks, command))
-            self._connection.send(("EVAL", TEXT, *command[2:]), self._replied)
+            self._connection.send(self._script.unabridged(self.flight.again()), self._replied)
             return
         self.fail("error", text)
 
     def _take(self, reply: list[object]) -> None:
-        """What a step's reply says of the whole."""
-        _, high, _, _, gateways, _, *more = reply
+        """What the reply to a beat says of the whole."""
+        _, high, _, _, gateways, _, counts, *audited = reply
         self.high = bool(high)
-        if not more:
-            return
         self.gateways = max(int(str(gateways)), 1)
-        counts, *audited = more
         assert isinstance(counts, list)
         self._owner.counted(dict(zip(counts[::2], map(int, counts[1::2]), strict=True)))
         for done in self._refreshed:
@@ -329,17 +343,5 @@ class Link:
         self._releases += there - self.held.keys()
         self._unadopted |= {lease: self.held[lease] for lease in self.held.keys() - there}
 
-    def _check_overdue(self) -> None:
-        """Whether the oldest step has waited for its reply for too long."""
-        if not self._sent:
-            return
-        patience = self._settings.timeout_seconds
-        left = self._sent[0][0] + patience - monotonic()
-        if left > 0:
-            self._overdue.start(left)
-        elif not self._looked:
-            # If the event loop was held up, or the whole process, the reply may be here and unread.
-            self._looked = True
-            self._overdue.start(patience / 4)
-        else:
-            self.fail("timeout", f"no answer within {patience:g} s")
+    def _overdue(self) -> None:
+        self.fail("timeout", f"no answer within {self._settings.timeout_seconds:g} s")

@@ -1,9 +1,11 @@
 """The script of one step on a model's shared counts (step.lua), and how it is called."""
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import NamedTuple, Protocol
+
+from gateway.load.shared.command import Argument, Command, Opening, arguments
 
 TEXT = resources.files(__package__).joinpath("step.lua").read_text()
 SHA = hashlib.sha1(TEXT.encode(), usedforsecurity=False).hexdigest()
@@ -12,8 +14,6 @@ SHA = hashlib.sha1(TEXT.encode(), usedforsecurity=False).hexdigest()
 POLL_SECONDS = 0.02
 # How long a place is left to who waits: a gateway that is late for a poll or two does not lose its turn.
 PATIENCE = 0.15
-
-Argument = str | int | float
 
 
 class Terms(NamedTuple):
@@ -60,9 +60,12 @@ class Script:
             f"{base}:view:b:{incarnation}",
             f"{base}:waiting",
         )
-        self._head: tuple[Argument, ...] = (SHA, len(keys), *keys, incarnation)
+        self._head: Command = (SHA, len(keys), *keys, incarnation)
+        self._by_name, self._whole = arguments(("EVALSHA", SHA)), arguments(("EVAL", TEXT))
+        self._terms: Terms | None = None
+        self._opening: Opening
 
-    def hello(self) -> tuple[Argument, ...]:
+    def hello(self) -> Command:
         """Enter the gateways. Holds nothing yet, so that one which comes late, after it was given up, does no harm."""
         return ("EVALSHA", *self._head, "hello", self._expiry)
 
@@ -75,8 +78,8 @@ class Script:
         adopt: Mapping[int, str] | None = None,
         views: tuple[View, View] | None = None,
         release: Sequence[int] = (),
-        asks: Iterable[Asked] = (),
-    ) -> tuple[Argument, ...]:
+        asks: Sequence[Asked] = (),
+    ) -> Command:
         """One step; the script says what each part does."""
         head = self._head
         arguments: list[Argument] = ["EVALSHA", *head, what, self._expiry, *terms, self._patience, len(forget), *forget]
@@ -92,16 +95,27 @@ class Script:
             for view in views:
                 arguments.append(len(view))
                 arguments += view
-        arguments.append(len(release))
-        arguments += release
-        at = len(arguments)
-        arguments.append(0)
-        count = 0
-        for ask in asks:
-            count += 1
-            arguments += (ask.lease, ask.test, ask.letters, ask.affinity, ask.waited, len(ask.tried), *ask.tried)
-        arguments[at] = count
-        return tuple(arguments)
+        return (*arguments, *_moves(release, asks))
+
+    def brief(self, terms: Terms, release: Sequence[int], asks: Sequence[Asked]) -> bytes:
+        """A step that has nothing but these, packed. Nearly all of it is as it was the time before."""
+        if terms is not self._terms:
+            self._terms = terms
+            self._opening = Opening(
+                ("EVALSHA", *self._head, "step", self._expiry, *terms, self._patience, 0, 0, -1, -1)
+            )
+        return self._opening.then(_moves(release, asks))
+
+    def unabridged(self, packed: bytes) -> bytes:
+        """A packed step with the script in place of its name, for a server that does not know it."""
+        return packed.replace(self._by_name, self._whole, 1)
+
+
+def _moves(release: Sequence[int], asks: Sequence[Asked]) -> Command:
+    arguments: list[Argument] = [len(release), *release, len(asks)]
+    for ask in asks:
+        arguments += (ask.lease, ask.test, ask.letters, ask.affinity, ask.waited, len(ask.tried), *ask.tried)
+    return tuple(arguments)
 
 
 def member(url: str, outside: int) -> str:

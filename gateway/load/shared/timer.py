@@ -5,24 +5,21 @@ from collections.abc import Callable
 
 
 class Timer:
-    """Calls `action` once after each `start`, unless stopped."""
+    """Calls `action` once after each `start`, unless stopped. `running`: it will."""
 
-    __slots__ = ("_action", "_handle", "_loop")
+    __slots__ = ("_action", "_handle", "_loop", "running")
 
     def __init__(self, loop: asyncio.AbstractEventLoop, action: Callable[[], None]) -> None:
         """Not running yet."""
         self._loop = loop
         self._action = action
         self._handle: asyncio.TimerHandle | None = None
-
-    @property
-    def running(self) -> bool:
-        """Whether it will ring."""
-        return self._handle is not None
+        self.running = False
 
     def start(self, seconds: float) -> None:
         """Ring after so many seconds, unless it runs already."""
-        if self._handle is None:
+        if not self.running:
+            self.running = True
             self._handle = self._loop.call_later(seconds, self._ring)
 
     def stop(self) -> None:
@@ -30,7 +27,9 @@ class Timer:
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None
+            self.running = False
 
     def _ring(self) -> None:
         self._handle = None
+        self.running = False
         self._action()

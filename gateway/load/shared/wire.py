@@ -5,22 +5,23 @@ all else that a decision does; a request must not wait in such a task at all. re
 """
 
 import asyncio
+import os
 import ssl
 from collections import deque
 from collections.abc import Callable
 from functools import partial
+from ipaddress import ip_address
 from pathlib import Path
 from typing import cast
 
 import hiredis
 
 from gateway.config import Redis, RedisTls
+from gateway.load.shared.command import Command, pack
 from gateway.load.shared.where import Address
 
 Reply = Callable[[object], None]
-Command = tuple[str | int | float, ...]
-# Its stub says a tuple of one.
-_pack = cast("Callable[[Command], bytes]", hiredis.pack_command)
+_READ_BYTES = 65536
 
 
 class RedisFailedError(Exception):
@@ -37,12 +38,19 @@ class Connection(asyncio.Protocol):
         self._reader = hiredis.Reader(encoding="utf-8", errors="replace")
         self._waiting: deque[Reply] = deque()
         self._transport: asyncio.Transport | None = None
+        self._descriptor = -1
+        self._local = False
         self._closed = False
         self._ended = "the connection was closed"
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """See asyncio."""
+        """See asyncio. What is sent leaves at once, not at the end of the event loop's turn."""
         self._transport = cast("asyncio.Transport", transport)
+        self._transport.set_write_buffer_limits(high=0)
+        if transport.get_extra_info("sslcontext") is None:
+            self._descriptor = transport.get_extra_info("socket").fileno()
+        peer = transport.get_extra_info("peername")
+        self._local = bool(peer) and ip_address(peer[0]).is_loopback
 
     def data_received(self, data: bytes) -> None:
         """See asyncio."""
@@ -65,11 +73,30 @@ class Connection(asyncio.Protocol):
         """See asyncio."""
         self._lost(f"the connection was lost: {exc}" if exc else "the connection was closed")
 
-    def send(self, command: Command, on_reply: Reply) -> None:
-        """Send a command. After the connection has ended nothing is sent, and nothing comes back."""
+    def look(self, *, urgent: bool) -> None:
+        """Take in replies that have come since the event loop looked; with TLS that is left to the loop.
+
+        The loop finds nothing to read then, which it may at any time. An end and errors are left to it. If it is
+        `urgent`, a server on this machine gets the core that it may be waiting for: a busy process keeps one for
+        milliseconds.
+        """
+        # What is closing has given its descriptor back, and it may be another connection's already.
+        if self._closed or self._descriptor < 0 or self._transport is None or self._transport.is_closing():
+            return
+        if urgent and self._local:
+            os.sched_yield()
+        try:
+            data = os.read(self._descriptor, _READ_BYTES)
+        except OSError:
+            return
+        if data:
+            self.data_received(data)
+
+    def send(self, packed: bytes, on_reply: Reply) -> None:
+        """Send a packed command. After the connection has ended nothing is sent, and nothing comes back."""
         if self._transport is not None and not self._closed:
             self._waiting.append(on_reply)
-            self._transport.write(_pack(command))
+            self._transport.write(packed)
 
     async def call(self, *commands: Command) -> list[object]:
         """The replies to several commands, sent at once. To be awaited in a task, under a timeout.
@@ -85,7 +112,7 @@ class Connection(asyncio.Protocol):
             future: asyncio.Future[object] = loop.create_future()
             self._calls.add(future)
             future.add_done_callback(self._calls.discard)
-            self.send(command, partial(_settle, future))
+            self.send(pack(command), partial(_settle, future))
             replies.append(future)
         answers = [await reply for reply in replies]
         for answer in answers:
