@@ -31,7 +31,7 @@ FEW = 6
 _say = partial(print, flush=True)
 
 
-def levels(names: Iterable[str], jobs: int, shared: Sharing | None) -> list[str]:
+def levels(names: Iterable[str], jobs: int, shared: Sharing | None, seed: int) -> list[str]:
     """Prints a table; returns what misses its target."""
     missed = []
     _say("| curves | clients | latency | balanced | throughput | best fixed | balanced, of its tok/s | throughput |")
@@ -42,8 +42,8 @@ def levels(names: Iterable[str], jobs: int, shared: Sharing | None) -> list[str]
         output = f"exponential:{curves.output}"
         for level in curves.levels:
             load, short = f"closed:{level}", Plan(requests=max(3000, 40 * level))
-            cases = [Case(name, load, policy, short, output=output, shared=shared) for policy in FIXED]
-            cases += [Case(name, load, policy, LEARNED, output=output, shared=shared) for policy in adaptive]
+            cases = [Case(name, load, policy, short, seed, output=output, shared=shared) for policy in FIXED]
+            cases += [Case(name, load, policy, LEARNED, seed, output=output, shared=shared) for policy in adaptive]
             found = {result.policy: result for result in compare.run_all(cases, jobs)}
             best = max((found[policy] for policy in FIXED), key=lambda result: result.throughput)
             of_oracle = {objective: _of_oracle(found, objective) for objective in OBJECTIVES}
@@ -67,7 +67,7 @@ def _of_oracle(found: dict[str, Result], objective: str) -> float:
     return adaptive.throughput / oracle.throughput
 
 
-def steps(names: Iterable[str], jobs: int, shared: Sharing | None) -> list[str]:
+def steps(names: Iterable[str], jobs: int, shared: Sharing | None, seed: int) -> list[str]:
     """As `levels`."""
     missed = []
     plan = Plan(10**9, END, 0.0, EVERY, (Step(FALL, 1.3), Step(RETURN, 2.2)))
@@ -80,7 +80,7 @@ def steps(names: Iterable[str], jobs: int, shared: Sharing | None) -> list[str]:
         for level in [level for level in curves.levels if 2 <= level <= 40]:
             policies = [f"{policy}:{objective}" for objective in OBJECTIVES[1:] for policy in ("adaptive", "oracle")]
             cases = [
-                Case(name, f"closed:{level}", policy, plan, output=f"exponential:{curves.output}", shared=shared)
+                Case(name, f"closed:{level}", policy, plan, seed, output=f"exponential:{curves.output}", shared=shared)
                 for policy in policies
             ]
             found = {result.policy: result for result in compare.run_all(cases, jobs)}
@@ -115,7 +115,7 @@ def _recovered(looks: Sequence[Look], best: Sequence[Look], step: float) -> floa
     return END
 
 
-def changes(names: Iterable[str], jobs: int) -> list[str]:
+def changes(names: Iterable[str], jobs: int, seed: int) -> list[str]:
     """As `levels`."""
     missed = []
     plan = Plan(10**9, 5400.0, 1.0 / 3.0)
@@ -132,7 +132,7 @@ def changes(names: Iterable[str], jobs: int) -> list[str]:
         for load in loads:
             policies = ["adaptive:balanced", "oracle", "switch:5", "switch:10", "switch:20"]
             cases = [
-                Case(name, load, policy, plan, output=f"exponential:{curves.output}", shared="time")
+                Case(name, load, policy, plan, seed, output=f"exponential:{curves.output}", shared="time")
                 for policy in policies
             ]
             found = {result.policy: result for result in compare.run_all(cases, jobs)}
@@ -153,13 +153,14 @@ def main() -> int:
     parser.add_argument("part", choices=("levels", "steps", "changes"))
     parser.add_argument("--curves", action="append", help="a curve set; by default all")
     parser.add_argument("--shared", type=specs.sharing, help="as of spillway simulate")
+    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1)
     args = parser.parse_args()
     names = args.curves or list(catalogue.shipped())
     if args.part == "changes":
-        missed = changes(names, args.jobs)
+        missed = changes(names, args.jobs, args.seed)
     else:
-        missed = (levels if args.part == "levels" else steps)(names, args.jobs, args.shared)
+        missed = (levels if args.part == "levels" else steps)(names, args.jobs, args.shared, args.seed)
     _say("\nMissed:" if missed else "\nEvery target is met.")
     for line in missed:
         _say(f"- {line}")

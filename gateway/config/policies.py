@@ -87,14 +87,14 @@ class AdaptivePolicy(Section):
     """Chooses this policy."""
     objective: Literal["latency", "balanced", "throughput"] = "balanced"
     """What worth is: the request's own speed, what all gain by it in tokens per second, or a mean of both."""
-    weight: Ratio = 0.5
+    weight: Ratio = 0.8
     """With `balanced`: how much the others' loss of speed counts; 0 is `latency`, 1 is `throughput`."""
     shared_hardware: bool = False
     """Whether both pools run on the same hardware: then the whole load goes to one or the other."""
     half_life: Seconds = 300.0
     """Seconds after which an observation counts half."""
     exploration: Ratio = 0.01
-    """Share of the requests that may go elsewhere to learn; 0: none."""
+    """Share of the requests that may go elsewhere to learn, and of all speed that it may cost; 0: none."""
     curves: Curves | None = None
     """What is known at the start."""
     fallback: Fallback = Fallback()

@@ -15,7 +15,7 @@ class LearningSettings(NamedTuple):
     """`half_life`: seconds after which an observation counts half; `weight` and `shared_hardware`: see the policy."""
 
     half_life: float = 300.0
-    weight: float = 0.5
+    weight: float = 0.8
     shared_hardware: bool = False
 
 

@@ -49,10 +49,12 @@ class Level:
         """Standard deviation of observations about what was expected, jumps included."""
         return sqrt(self.scatter)
 
-    def observe(self, at: float, log_ratio: float, requests: float = 1.0) -> None:
+    def observe(self, at: float, log_ratio: float, requests: float = 1.0, doubt: float = 0.0) -> None:
         """A request ran at exp(`log_ratio`) times the curve's speed, or so many together in the mean.
 
-        A part of one is a short answer, whose speed says less.
+        A part of one is a short answer, whose speed says less. `doubt`: variance of the curve's logarithm at that
+        count. What differs by no more than that is for the curve to mend: a level that followed the first requests of
+        a start would take all that was learned before along.
         """
         if self._at is not None:
             passed = max(at - self._at, 0.0)
@@ -62,14 +64,16 @@ class Level:
         self._at = at
         residual = min(max(log_ratio - self.value, -CUT), CUT)
         # Many together are as far off as the curve is at their count, however little the noise of their mean.
-        noise = max(self.noise / requests, _LEAST)
+        noise = max(self.noise / requests, _LEAST) + doubt
         deviation = residual / sqrt(self.variance + noise)
         self.scatter += _MEMORY * (residual * residual - self.scatter)
         side = (deviation > _JUMP) - (deviation < -_JUMP)
         if side and side == self._side:
             self.variance += residual * residual
         elif requests <= 1.0:
-            self.noise = max(self.noise + _MEMORY * (residual * residual * requests - self.noise), _LEAST)
+            # One that is far off is no noise, yet.
+            square = min(residual * residual * requests, _JUMP * _JUMP * (self.variance + self.noise))
+            self.noise = max(self.noise + _MEMORY * (square - self.noise), _LEAST)
         self._side = side
         gain = self.variance / (self.variance + noise)
         self._set(self.value + gain * residual)

@@ -11,7 +11,7 @@ class Own:
 
     def __init__(self, half_life: float) -> None:
         """`half_life` is in seconds."""
-        self.shape, self.guests = Sketch(half_life), Sketch(half_life)
+        self.shape, self.guests = Sketch(half_life), Sketch(half_life, young=False)
         self.first = FirstToken(half_life)
         self.observed = 0
         self._ended = self._tokens = self._seen = 0.0
@@ -50,5 +50,5 @@ class Own:
 
 def _rows(sketch: Sketch) -> Rows:
     """Without what a reader would refuse the whole report for."""
-    rows = ((int(node), a, b, c, d) for node, a, b, c, d in sketch.dump())
+    rows = ((int(node), a, b, c, d) for node, a, b, c, d, _, _ in sketch.dump())
     return Rows(aged=sketch.aged, rows=tuple(row for row in rows if plausible(row)))

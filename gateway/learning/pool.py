@@ -1,8 +1,9 @@
 """One pool: its observations in, its curve out."""
 
 import logging
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from math import exp, inf, isfinite, log
 from typing import Any
 
@@ -22,6 +23,9 @@ _LEAST_TOKENS, _LEAST_SECONDS = 8, 0.02
 _LONG = 100.0
 # Requests near a count before a new one there is compared with them; requests as many as which a prior's point counts.
 _COMPARABLE, _PRIOR = 4.0, 2.0
+# Standard deviation of the logarithm of what so few requests as one tell of the curve at their count: those that came
+# together had others' prompts to wait for in common. It falls with their number.
+_SHAPE = 0.8
 # On shared hardware, an answer is the whole load's where no more than this part of it was in the other pool.
 _WHOLE = 0.25
 # How much of an answer's length enters the mean, and of how many times the mean it is taken for at most.
@@ -46,7 +50,7 @@ class PoolLearning:
         self._shared = shared
         self._failed = False
         # The shape, for observations divided by the level; `_guests`: of single requests beside the other pool's load.
-        self._shape, self._guests = Sketch(half_life), Sketch(half_life)
+        self._shape, self._guests = Sketch(half_life), Sketch(half_life, young=False)
         self._first = FirstToken(half_life)
         self.level = Level()
         self._paces: list[float] = []
@@ -179,7 +183,7 @@ class PoolLearning:
         if not self._failed:
             self._failed = True
             _log.exception("adaptive: no curve can be made of what was learned of a pool, which is forgotten")
-        self._shape, self._guests = Sketch(self._half_life), Sketch(self._half_life)
+        self._shape, self._guests = Sketch(self._half_life), Sketch(self._half_life, young=False)
         self._first, self.level = FirstToken(self._half_life), Level()
         self._paces, self._guest_paces = [], []
         self._output = 0.0
@@ -203,10 +207,13 @@ class PoolLearning:
         requests: float = 1.0,
     ) -> tuple[float, float]:
         """Tokens and seconds are those of one of so many `requests`; gives back what the sketch took for them."""
-        if paces and sketch.near(count) >= _COMPARABLE:
+        near = sketch.near(count)
+        if paces and near >= _COMPARABLE:
             weight = requests * min(tokens / _LONG, 1.0)
             ratio = log(tokens * pace_at(paces, count) / seconds)
-            self.level.observe(at, ratio, weight)
+            # Guests are few by their nature, and come one by one.
+            doubt = 0.0 if sketch is self._guests else (_SHAPE / near) ** 2
+            self.level.observe(at, ratio, weight, doubt)
             off = ratio - self.level.value
             if abs(off) > CUT:
                 # What the level does not take for this fast or slow, the shape does not either, nor for much.
@@ -220,7 +227,7 @@ class PoolLearning:
 
     def _fit(self, sketch: Sketch) -> list[float]:
         points = sketch.points()
-        return fit(points) if points else []
+        return fit(points, self.level.noise) if points else []
 
     def _made_curve(self) -> Curve:
         first, prefill = self._first.line()
@@ -261,7 +268,8 @@ def _sound(curve: Curve, paces: Sequence[float]) -> bool:
 
 def _near(points: Sequence[Point]) -> tuple[float, ...]:
     """Requests observed near each node."""
+    counts = [point.inflight for point in points]
+    sums = [0.0, *accumulate(point.requests for point in points)]
     return tuple(
-        sum(requests for count, _, requests in points if node / _NEIGHBOURS <= count <= node * _NEIGHBOURS)
-        for node in NODES
+        sums[bisect_right(counts, node * _NEIGHBOURS)] - sums[bisect_left(counts, node / _NEIGHBOURS)] for node in NODES
     )

@@ -4,13 +4,19 @@ from collections.abc import Sequence
 
 # Seconds within which observations weigh the same.
 _STEP = 0.5
+# A time is far off beyond this factor of what was expected and so many seconds; requests before anything is expected.
+# Two far off in a row, on the same side, leave a quarter of what was before them.
+_FAR, _SLACK, _ENOUGH = 4.0, 0.05, 1.0
+# Within this factor of what was expected a while ago, it is not far off.
+_LIKE = 2.0
 
 
 class FirstToken:
     """A straight line by least squares: seconds = `first` + `prefill` x waiting prompt tokens. Old observations fade.
 
     A prompt is read at a speed of tokens per second, after those before it; both coefficients are kept from falling
-    below zero, as a line through noise may.
+    below zero, as a line through noise may. One time that is far off counts as one at the bound of what is not: a
+    single request may have been held up by anything. Where the next is off to the same side, the old ones are wrong.
     """
 
     def __init__(self, half_life: float) -> None:
@@ -18,24 +24,26 @@ class FirstToken:
         self.aged = 0.0
         self._half_life = half_life
         self._at: float | None = None
+        self._side = 0
         self._sums = [0.0] * 5
+        # The line of a while ago: to see that a time is nothing odd, it need not be computed for each.
+        self._usual = (0.0, 0.0)
 
-    def add(self, at: float, waiting: float, seconds: float) -> None:
-        """Take in one request's time to first token."""
+    def add(self, at: float, waiting: float, seconds: float) -> float:
+        """Take in one request's time to first token. Returns what was taken for it."""
         if self._at is None:
             self._at = at
         elif at - self._at > _STEP:
-            halvings = min((at - self._at) / self._half_life, 0.25)
-            self.aged += halvings
-            fade = 2**-halvings
-            self._sums = [fade * total for total in self._sums]
+            self._halve(min((at - self._at) / self._half_life, 0.25))
             self._at = at
+        seconds = self._believable(waiting, seconds)
         sums = self._sums
         sums[0] += 1.0
         sums[1] += waiting
         sums[2] += seconds
         sums[3] += waiting * waiting
         sums[4] += waiting * seconds
+        return seconds
 
     def line(self) -> tuple[float, float]:
         """`first` and `prefill`; zeros before the first observation."""
@@ -56,3 +64,25 @@ class FirstToken:
     def merge(self, sums: Sequence[float]) -> None:
         """Add what another has dumped."""
         self._sums = [mine + theirs for mine, theirs in zip(self._sums, sums, strict=True)]
+
+    def _believable(self, waiting: float, seconds: float) -> float:
+        first, prefill = self._usual
+        expected = first + prefill * waiting
+        if _LIKE * seconds >= expected >= seconds / _LIKE:
+            self._side = 0
+            return seconds
+        if self._sums[0] < _ENOUGH:
+            return seconds
+        first, prefill = self._usual = self.line()
+        expected = first + prefill * waiting
+        most, least = _FAR * expected + _SLACK, (expected - _SLACK) / _FAR
+        side = (seconds > most) - (seconds < least)
+        if side and side == self._side:
+            self._halve(2.0)
+        self._side = side
+        return min(max(seconds, least), most)
+
+    def _halve(self, times: float) -> None:
+        self.aged += times
+        left = 2.0**-times
+        self._sums = [left * total for total in self._sums]

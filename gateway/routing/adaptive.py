@@ -10,6 +10,7 @@ from typing import NamedTuple
 from gateway.routing.curve import Curve
 from gateway.routing.explore import Budget, explore
 from gateway.routing.grid import index
+from gateway.routing.nudge import Nudge, go_on, size
 from gateway.routing.placement import prefer
 from gateway.routing.threshold import SwitchSettings, SwitchState, arrive, spill, switch
 from gateway.routing.together import Together, choose
@@ -19,6 +20,8 @@ from gateway.routing.types import Choice, Mode, ModelLoad, Placement, Reason, Re
 # from what was expected. It is believed again below the second figure.
 _ENOUGH = 2.0
 _WILD, _TAME = 0.7, 0.5
+# Requests near a count that make it a known one.
+_KNOWN = 0.5
 
 
 class AdaptiveSettings(NamedTuple):
@@ -27,7 +30,7 @@ class AdaptiveSettings(NamedTuple):
     `capacity`: `max_inflight` of the speculative and of the baseline pool, per replica.
     """
 
-    weight: float = 0.5
+    weight: float = 0.8
     shared_hardware: bool = False
     exploration: float = 0.01
     threshold: int = 5
@@ -49,6 +52,7 @@ class AdaptiveState(NamedTuple):
     changes: int = 0
     together: Together = Together()
     switch: SwitchState = SwitchState()
+    nudge: Nudge = Nudge()
 
 
 class Arrival(NamedTuple):
@@ -89,7 +93,7 @@ def decide(
     if fast is None or base is None:
         return Decision(spill(load, settings.threshold), "one_pool"), state
     now, shared = arrival.now, settings.shared_hardware
-    budget, trusted, changes, joint, switched = state
+    budget, trusted, changes, joint, switched, leaning = state
     # How many requests the newcomer makes those of its replica: the one with the fewest gets it.
     ahead, behind = fast.inflight + fast.outside, base.inflight + base.outside
     if shared:
@@ -114,6 +118,12 @@ def decide(
         placement = prefer(load, role, Reason.ADAPTIVE)
     else:
         role = "speculative" if worth[0] >= worth[1] else "baseline"
+        if settings.exploration:
+            if now >= leaning.until:
+                output = speculative.output or baseline.output
+                leaning = go_on(leaning, now, output / (min(expected) or 1.0), settings.exploration)
+            if leaning.turn % 2:
+                role, leaning = _nudged(role, leaning, load, (speculative, baseline), counts, worth)
         placement = prefer(load, role, Reason.ADAPTIVE)
     if isinstance(placement, Refusal):
         # It will ask again.
@@ -126,7 +136,7 @@ def decide(
         explores, budget = explore(budget, load, other(role), curve, count, settings, now, arrival.ticket)
         if explores:
             placement, mode = Choice(other(role), Reason.EXPLORATION), "exploring"
-    return Decision(placement, mode, expected, worth), AdaptiveState(budget, trusted, changes, joint, switched)
+    return Decision(placement, mode, expected, worth), AdaptiveState(budget, trusted, changes, joint, switched, leaning)
 
 
 def _compare(
@@ -143,6 +153,33 @@ def _compare(
     soon = fast / (1.0 + fast * (speculative.first + speculative.prefill * (ahead + prompt)) / output)
     late = base / (1.0 + base * (baseline.first + baseline.prefill * (behind + prompt)) / output)
     return (soon, late), (gained - fast + soon, instead - base + late)
+
+
+def _nudged(
+    role: Role,
+    state: Nudge,
+    load: ModelLoad,
+    curves: tuple[Curve, Curve],
+    counts: tuple[int, int],
+    worth: tuple[float, float],
+) -> tuple[Role, Nudge]:
+    """Where to instead of to `role` while the division is shifted: to where the next would go with the shift made."""
+    fast, base = load
+    if (role == "speculative") != (state.by > 0) or fast is None or base is None:
+        return role, state
+    ahead, behind = index(counts[0]), index(counts[1])
+    whole = fast.inflight * curves[0].rates[ahead] + base.inflight * curves[1].rates[behind]
+    known = curves[1].known[behind] if role == "speculative" else curves[0].known[ahead]
+    lost = abs(worth[0] - worth[1]) * max(fast.ready, base.ready)
+    by = size(counts, lost, whole)
+    if not by or known < _KNOWN or whole <= 0.0:
+        return role, state
+    there = index(max(counts[0] + by * state.by, 1)), index(max(counts[1] - by * state.by, 1))
+    gained = worth[0] - curves[0].gains[ahead] + curves[0].gains[there[0]]
+    instead = worth[1] - curves[1].gains[behind] + curves[1].gains[there[1]]
+    if (gained >= instead) == (role == "speculative"):
+        return role, state
+    return other(role), state._replace(cost=max(state.cost, lost * by / whole))
 
 
 def _trust(speculative: Curve, baseline: Curve, settings: AdaptiveSettings, now: float, limit: float) -> Mode:

@@ -74,22 +74,32 @@ def explore(
             # The policy itself sends this one there.
             return False, Budget(credit, at, trial, trying)
     if credit >= 1.0 and now - at >= _APART and (ticket < 0.5 or curve.requests < 1.0):
-        trial = _trial(curve, count, now, settings)
+        trial = _trial(curve, count, _reach(load, role), now, settings)
         if trial and _spare(load, role, settings):
             return True, Budget(credit - 1.0, now, trial - 1, role)
     return False, budget if credit == budget.credit and not budget.trial else Budget(credit, at, 0, role)
 
 
-def _trial(curve: Curve, count: int, now: float, settings: Exploring) -> int:
-    """How many requests it takes to learn what is not known of a pool; 0 where all is, that matters now."""
+def _reach(load: ModelLoad, role: Role) -> int:
+    """How many requests a replica would hold if this pool had all there are, and one more."""
+    pool = load.pool(role)
+    return 0 if pool is None else -(-(load.inflight + load.outside + 1) // max(pool.ready, 1))
+
+
+def _trial(curve: Curve, count: int, reach: int, now: float, settings: Exploring) -> int:
+    """How many requests it takes to learn what is not known of a pool; 0 where all is, that matters now.
+
+    No more than there are can be had: a count beyond `reach` stays unknown, and not for want of trying.
+    """
     if curve.known[index(count)] < _KNOWN:
         return min(2 * count + 2, LONGEST) if settings.shared_hardware else 1
     if now - curve.newest > settings.fresh_seconds:
         return 1
     further = count // 3 + 3
+    highest = max(min(count + further, reach), count)
     # What little was seen there, at the start perhaps, is not to keep requests away for good.
     little = max(_KNOWN, _LITTLE * curve.known[index(count)])
-    if curve.known[index(count + further)] < little and not settings.shared_hardware:
+    if curve.known[index(highest)] < little and not settings.shared_hardware:
         return min(further, LONGEST)
     return 0
 

@@ -7,6 +7,9 @@ from gateway.routing.types import Role, other
 # Seconds of the whole load, lost by being in the wrong pool, that make it move: after a quiet time, and how often that
 # doubles while it has moved a lot. Half of the moves are forgotten after so many seconds.
 _PATIENCE, _DOUBLINGS, _FORGET = 1.0, 7.0, 2700.0
+# By what part of its speed the other pool has to be faster to count, for each such move: a load that has moved to and
+# fro is about the crossing, where what is known of the pools is not exact enough to say which is faster.
+_DOUBT = 0.005
 # What is taken as lost in one step between two requests: no more than so many seconds' worth.
 _STEP = 2.0
 
@@ -31,9 +34,9 @@ def choose(state: Together, worth: tuple[float, float], now: float) -> Together:
     elapsed = min(max(now - at, 0.0), _STEP)
     here, there = worth if role == "speculative" else (worth[1], worth[0])
     lost = min(max((there - here) / here, -1.0), 1.0) if here > 0 else 1.0 if there > 0 else 0.0
-    regret = max(regret + lost * elapsed, 0.0)
     if strain:
         strain *= 0.5 ** (max(now - at, 0.0) / _FORGET)
+    regret = max(regret + (lost - _DOUBT * strain) * elapsed, 0.0)
     if regret > _PATIENCE * 2 ** min(strain, _DOUBLINGS):
         return Together(other(role), 0.0, strain + 1.0, now)
     return Together(role, regret, strain, now)

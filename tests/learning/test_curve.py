@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gateway.learning import Learning, LearningSettings, Observation, exact_curve
 from gateway.routing import NODES, Curve, gains
-from tests.learning.serving import observation, serve, straight
+from tests.learning.serving import Pace, observation, serve, straight
 
 PACE = straight(0.005, 0.001)
 
@@ -144,3 +144,33 @@ def test_what_was_learned_can_be_carried_on() -> None:
     for mine, theirs in zip(learning.curves(end + 1), other.curves(end + 1), strict=True):
         assert theirs.rates == pytest.approx(mine.rates, rel=1e-6)
         assert (theirs.requests, theirs.newest) == (mine.requests, mine.newest)
+
+
+@pytest.mark.parametrize("pace", [straight(0.05, 0.0001), straight(0.001, 0.001)], ids=["flat", "steep"])
+@pytest.mark.parametrize("noise", [0.0, 0.05])
+def test_few_more_or_less_at_one_count_tell_how_steep_it_is(pace: Pace, noise: float) -> None:
+    """All near one node: what is one more worth there?"""
+    learning = Learning(LearningSettings())
+    serve(learning, "speculative", pace, [61.0, 63.0, 66.0, 68.0] * 200, every=0.2, noise=noise)
+    curve = speculative(learning)
+    for count in (56, 64, 72, 80):
+        assert curve.rate(count) == pytest.approx(1 / pace(count), rel=0.02 + noise)
+
+
+def test_noise_alone_makes_no_steep_curve() -> None:
+    learning = Learning(LearningSettings())
+    serve(learning, "speculative", PACE, [4.0, 8.0, 16.0] * 10)
+    serve(learning, "speculative", PACE, [63.9, 64.0, 64.1] * 50, start=30.0, noise=0.2)
+    assert speculative(learning).rate(72) == pytest.approx(1 / PACE(72), rel=0.1)
+
+
+def test_a_burst_at_the_start_is_soon_outweighed() -> None:
+    """Everybody comes at once, and their prompts come first; from then on it goes on evenly, at fewer in flight."""
+    learning = Learning(LearningSettings())
+    for number in range(100):
+        count = 110.0 + number % 12
+        learning.observe("speculative", observation(1.0 + 0.01 * number, count, 2.0 * PACE(count)))
+    serve(learning, "speculative", PACE, [90.0, 95.0, 100.0] * 400, start=3.0, every=0.1)
+    curve = speculative(learning)
+    for count in (40, 96, 112, 128):
+        assert curve.rate(count) == pytest.approx(1 / PACE(count), rel=0.15)

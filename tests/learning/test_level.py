@@ -83,3 +83,13 @@ def test_slow_first_requests_do_not_set_the_speed_of_their_count() -> None:
     end = serve(learning, "speculative", PACE, [15.0] * 15, start=10.0)
     serve(learning, "speculative", PACE, [12.0] * 40, start=end)
     assert learning.curves(end + 60)[0].rate(15) == pytest.approx(1 / PACE(15), rel=0.06)
+
+
+def test_where_little_was_seen_the_curve_mends_and_not_the_level() -> None:
+    """Four slow requests at a count that was new say nothing of the speed at the others."""
+    learning = Learning(LearningSettings())
+    end = serve(learning, "speculative", PACE, COUNTS, noise=0.05)
+    end = serve(learning, "speculative", straight(0.008, 0.001), [40.0] * 5, start=end)
+    serve(learning, "speculative", PACE, [40.0] * 5, start=end)
+    assert learning.pools["speculative"].level.factor == pytest.approx(1.0, abs=0.1)
+    assert learning.curves(end + 60)[0].rate(8) == pytest.approx(1 / PACE(8), rel=0.1)

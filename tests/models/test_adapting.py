@@ -57,7 +57,7 @@ def test_the_mean_in_flight_is_that_of_the_time_between_first_and_last_byte() ->
     first.stay.tell(tokens=400, prompt_tokens=10, events=400, stream=True, finished=True)
     assert model.adapting is not None
     [point] = model.adapting.learning.pools["speculative"].dump()["shape"]
-    _, requests, tokens, seconds, moment = point
+    _, requests, tokens, seconds, moment, _, _ = point
     assert (requests, tokens, seconds) == (1.0, 399.0, 4.0)
     assert moment / seconds == pytest.approx((2 * 1 + 1 * 3) / 4)
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.learning import exact_curve
-from gateway.routing import UNKNOWN, AdaptiveSettings, AdaptiveState, Arrival, Curve, decide
+from gateway.routing import NODES, UNKNOWN, AdaptiveSettings, AdaptiveState, Arrival, Curve, decide
 from gateway.routing.explore import BURST, LONGEST
 from tests.routing.loads import both, pool
 
@@ -83,10 +83,16 @@ def test_the_other_pool_is_looked_at_soon_after_the_start() -> None:
 
 
 def test_a_trial_goes_on_when_the_policys_own_choices_come_between() -> None:
-    plain = exact_curve(PLAIN, 1.0)
-    known = [0.0] * 44
-    known[0] = known[1] = known[2] = 1000.0
-    plain = plain._replace(known=tuple(known))
-    # One request in the speculative pool is worth another; the ninth is not.
-    asked = [(5.0, 1, 0, 0.1), (0.1, 9, 1, 0.1), (0.1, 1, 1, 0.1), (0.1, 9, 2, 0.1), (0.1, 1, 2, 0.1)]
+    known = tuple(1000.0 if node <= 12 else 0.0 for node in NODES)
+    plain = exact_curve(PLAIN, 1.0)._replace(known=known)
+    # A fourth request in the speculative pool is worth it; a tenth is not.
+    asked = [(5.0, 3, 11, 0.1), (0.1, 9, 12, 0.1), (0.1, 3, 12, 0.1), (0.1, 9, 13, 0.1), (0.1, 3, 13, 0.1)]
     assert explored(exact_curve(TREE, 1.0), plain, asked) == 3
+
+
+def test_a_count_that_all_there_are_do_not_make_is_not_tried() -> None:
+    """Eight clients: the pool that holds five of them will not hold ten, however many are sent there."""
+    known = tuple(1000.0 if node <= 8 else 0.0 for node in NODES)
+    tree, plain = (exact_curve(points, 1.0)._replace(known=known) for points in (TREE, PLAIN))
+    assert explored(tree, plain, [(10.0, 5, 2, 0.1)] * 500) == 0
+    assert explored(tree, plain, [(10.0, 9, 5, 0.1)] * 500) > 0
