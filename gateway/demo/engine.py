@@ -25,6 +25,9 @@ def _parse() -> argparse.Namespace:
     parser.add_argument(
         "--similarity", type=float, default=0.1, help="share of a prompt that a slot must know to be preferred for it"
     )
+    parser.add_argument(
+        "--unified", action="store_true", help="one memory for all slots: which are in use does not split a step"
+    )
     return parser.parse_args()
 
 
@@ -38,7 +41,7 @@ def main() -> None:
     params.port = args.port
     params.n_parallel = args.slots
     params.n_ctx = args.context * args.slots
-    params.kv_unified = False
+    params.kv_unified = args.unified
     params.cont_batching = True
     params.cache_ram_mib = 0
     params.cache_idle_slots = False

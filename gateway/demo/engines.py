@@ -29,6 +29,9 @@ class LocalEngine(Child):
     It listens on a free port unless `port` is given, and on the same one again after `kill` or `stop` and `start`.
     `slots` requests are served at once, each with `context` tokens at most; more requests wait in the engine. A request
     gets the free slot that knows most of its prompt, if that is the share `similarity` of it, else the longest unused.
+
+    llama.cpp keeps a memory for each slot, and reads all weights anew for each stretch of neighbouring slots in use:
+    its speed depends on which they are, by a third. With `unified` it keeps one for all, and only their number counts.
     """
 
     def __init__(
@@ -43,11 +46,14 @@ class LocalEngine(Child):
         context: int = 1024,
         threads: int = 1,
         similarity: float = 0.1,
+        unified: bool = False,
         log: Path | None = None,
     ) -> None:
         arguments = ["--model", str(model), "--alias", alias, "--port", str(port)]
         arguments += ["--slots", str(slots), "--context", str(context), "--threads", str(threads)]
         arguments += ["--similarity", str(similarity)]
+        if unified:
+            arguments.append("--unified")
         if drafting is not None:
             arguments += ["--draft", str(drafting.tokens), "--match", str(drafting.match)]
         super().__init__(name, "gateway.demo.engine", arguments, log)

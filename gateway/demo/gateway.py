@@ -100,7 +100,8 @@ def is_ready(url: str, engines: Mapping[str, str]) -> bool:
         models = msgspec.json.decode(status.content, type=_Status).models
     except (httpx.HTTPError, msgspec.DecodeError):
         return False
-    return [model.urls for model in models] == [{pool: [engine] for pool, engine in engines.items()}]
+    wanted = {pool: [engine] for pool, engine in engines.items()}
+    return bool(models) and all(model.urls == wanted for model in models)
 
 
 class Observer:

@@ -38,6 +38,7 @@ class Prefill(_Strict):
     tokens_per_second: Rate
     stall: Annotated[float, Field(ge=0.0, le=1.0)] = 1.0
     lag: Annotated[float, Field(ge=0.0)] = 0.0
+    lag_alone: Annotated[float, Field(ge=0.0)] | None = None
 
 
 class Engine(_Strict):
@@ -174,4 +175,5 @@ def _measured(
         prefill.stall,
         accept_length,
         prefill.lag,
+        prefill.lag_alone,
     )

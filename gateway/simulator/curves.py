@@ -25,6 +25,7 @@ class Measured(NamedTuple):
     stall: float
     accept_length: float | None = None
     lag: float = 0.0
+    lag_alone: float | None = None
 
     def total(self, held: float) -> float:
         """Between two levels on the line between them, below the first on the line from nothing, then constant."""
@@ -52,6 +53,7 @@ def model(measured: Measured, most: int) -> EngineModel:
         CurveError: the prompts alone would take longer than the whole.
     """
     own = measured.prefill_seconds + measured.prompt / measured.prefill_rate
+    alone = measured.lag if measured.lag_alone is None else measured.lag_alone
     rates = [0.0]
     for held in range(1, most + 1):
         total = measured.total(held)
@@ -65,7 +67,8 @@ def model(measured: Measured, most: int) -> EngineModel:
         decoding = lasts - own - wait
         if decoding <= 0.0:
             raise CurveError(f"at {held} at once, prompts leave no time for {total:.0f} tokens per second")
-        rate = (measured.output - 1 + measured.lag) / (decoding * (1.0 - measured.stall * others))
+        lag = measured.lag if held > 1 else alone
+        rate = (measured.output - 1 + lag) / (decoding * (1.0 - measured.stall * others))
         # Noise in the figures must not make a request faster by company.
         rates.append(rate if held == 1 else min(rate, rates[-1]))
     return EngineModel(
@@ -75,13 +78,14 @@ def model(measured: Measured, most: int) -> EngineModel:
         measured.stall,
         measured.accept_length,
         measured.lag,
+        measured.lag_alone,
     )
 
 
 def with_prompts(engine: EngineModel, prompt: float, output: float) -> EngineModel:
     """The engine as requests of this size feel it, their prompts included: the reverse of `model`."""
     own = engine.prefill_seconds + prompt / engine.prefill_rate
-    if not own and not engine.lag:
+    if not own and not engine.lag and not engine.lag_alone:
         return engine
     rates = [0.0]
     for held in range(1, len(engine.rates)):
@@ -90,9 +94,9 @@ def with_prompts(engine: EngineModel, prompt: float, output: float) -> EngineMod
             lasts = (
                 own
                 + others * own / (2.0 * (1.0 - others))
-                + (max(output - 1.0, 0.0) + engine.lag) / (engine.rates[held] * (1.0 - engine.stall * others))
+                + (max(output - 1.0, 0.0) + engine.lag_at(held)) / (engine.rates[held] * (1.0 - engine.stall * others))
             )
             # Half way, as the share overshoots where prompts fill most of the time.
             others = min((others + (held - 1) / lasts * own) / 2.0, _MOST)
         rates.append(output / lasts)
-    return engine._replace(rates=rates, prefill_seconds=0.0, prefill_rate=float("inf"), lag=0.0)
+    return engine._replace(rates=rates, prefill_seconds=0.0, prefill_rate=float("inf"), lag=0.0, lag_alone=None)

@@ -29,6 +29,7 @@ class EngineModel(NamedTuple):
     while one is processed, the others lose the share `stall` of their speed. `accept_length`: tokens per step of
     drafting that the rates hold for, or None for an engine that does not draft. `lag`: what a request needs until its
     first token beside its prompt, in tokens at the speed of the rest: the engine's steps until it takes part in one.
+    `lag_alone`: that of a request which meets no other, and so no step that has begun; None for the same.
     """
 
     rates: Sequence[float]
@@ -37,6 +38,11 @@ class EngineModel(NamedTuple):
     stall: float = 0.0
     accept_length: float | None = None
     lag: float = 0.0
+    lag_alone: float | None = None
+
+    def lag_at(self, held: int) -> float:
+        """The lag of a request that is one of `held`."""
+        return self.lag if held > 1 or self.lag_alone is None else self.lag_alone
 
     def prefill(self, prompt: int) -> float:
         """Seconds that a prompt of so many tokens takes if nothing else is processed."""

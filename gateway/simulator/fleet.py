@@ -128,7 +128,7 @@ class Fleet:
         pool = self.pools[placement.role]
         replica = pool.pick(job.affinity)
         pool.inflight += 1
-        job.prefill, job.lag = replica.model.prefill(job.prompt), replica.model.lag
+        job.prefill, job.lag = replica.model.prefill(job.prompt), replica.model.lag_at(replica.inflight + 1)
         # The first token comes with the end of the prompt.
         job.work = job.tokens - 1.0 if job.prefill > 0.0 or job.lag > 0.0 else job.tokens
         replica.add(job)

@@ -10,7 +10,7 @@ from loadtest.commands.planning import load_plan
 from loadtest.commands.server import server
 from loadtest.commands.sweeping import Measurement, measure, rejudge
 from loadtest.stats import Crossover
-from loadtest.stats.compare import figure
+from loadtest.stats.compare import figure, gain
 from loadtest.stats.crossover import BASELINE, SPECULATIVE
 from loadtest.sweep import Plan, SweepError, default_arms, parse_levels
 from loadtest.threshold import set_threshold
@@ -29,10 +29,11 @@ def run(args: argparse.Namespace) -> int:
         report.write(found, args.out)
     if crossover.threshold is None:
         return 1
-    print(f"policy.threshold: {crossover.threshold}")
+    alike = f" (as good by this run: {crossover.alike})" if crossover.alike is not None else ""
+    print(f"policy.threshold: {crossover.threshold}{alike}")
     if args.write is not None:
         was = set_threshold(args.write, found.model, crossover.threshold)
-        print(f"{args.write}: threshold {was if was is not None else 'not set'} -> {crossover.threshold}")
+        print(f"{args.write}: threshold {was if was is not None else 'not set'} -> {crossover.threshold}{alike}")
     return 0
 
 
@@ -69,9 +70,10 @@ def levels_between(levels: Sequence[int], crossover: Crossover) -> tuple[int, ..
 def evidence(found: records.Results) -> str:
     """Each level's figures, and what follows from them."""
     crossover = found.verdict.crossover
-    lines = ["at once  speculative tok/s  baseline tok/s  ratio"]
-    for level, ratio in zip(crossover.levels, crossover.ratios, strict=True) if crossover else ():
+    lines = ["at once  speculative tok/s  baseline tok/s  ratio (over the repeats)"]
+    for level in crossover.levels if crossover else ():
+        one = gain(found.cells, SPECULATIVE, BASELINE, level)
         rates = [figure(found.cells, arm, level, lambda cell: cell.throughput) for arm in (SPECULATIVE, BASELINE)]
         first, second = (f"{rate.median:.1f}" if rate else "none" for rate in rates)
-        lines.append(f"{level:7d}  {first:>17s}  {second:>14s}  {ratio:5.2f}")
+        lines.append(f"{level:7d}  {first:>17s}  {second:>14s}   {one.throughput if one else ''}")
     return "\n".join([*lines, "", *found.verdict.sentences, *(f"Doubt: {doubt}" for doubt in found.verdict.doubts)])

@@ -6,10 +6,36 @@ from collections.abc import Sequence
 import msgspec
 
 from loadtest.stats.cells import Cell
-from loadtest.stats.compare import gain, levels
+from loadtest.stats.compare import Gain, gain, levels
 from loadtest.stats.numbers import Spread, spread
 
 SPECULATIVE, BASELINE = "speculative", "baseline"
+EVEN = 0.02  # a ratio so near to 1 is called even
+
+
+class Alike(msgspec.Struct, frozen=True):
+    """Thresholds that a run can't tell from the one it found: `least` to `most`, or more if it measured no `higher`.
+
+    At these numbers of requests the pools were within EVEN of each other, or nearer than the repeats were. `repeats`:
+    how many there were; one says nothing of how much they differ.
+    """
+
+    least: int
+    most: int
+    higher: bool
+    repeats: int
+
+    def __str__(self) -> str:
+        if self.higher:
+            return str(self.least) if self.least == self.most else f"{self.least} to {self.most}"
+        return f"{self.least} or more" if self.least == self.most else f"{self.least} to {self.most} or more"
+
+    @property
+    def why(self) -> str:
+        """In words."""
+        if self.repeats == 1:
+            return f"within {EVEN:.0%} of even; with one repeat, how much runs differ is not known"
+        return f"within {EVEN:.0%} of even in one of the {self.repeats} repeats, or ahead in one and behind in another"
 
 
 class Crossover(msgspec.Struct, frozen=True):
@@ -18,7 +44,7 @@ class Crossover(msgspec.Struct, frozen=True):
     `at` is None if there is none within what was measured: then either the speculative pool was better at every level
     (`always_better`), or the baseline pool was. `levels` are the concurrencies measured. `threshold` is the one to
     set; None if speculation gains at no level. `held` says that the threshold is only the highest level, and the
-    crossing above it.
+    crossing above it. `alike` is None without a threshold, and in results of before it was told.
     """
 
     levels: list[int]
@@ -27,6 +53,7 @@ class Crossover(msgspec.Struct, frozen=True):
     always_better: bool
     threshold: int | None
     held: bool = False
+    alike: Alike | None = None
 
 
 def crossing(points: Sequence[tuple[int, float]]) -> float | None:
@@ -59,7 +86,13 @@ def crossover(cells: Sequence[Cell], replicas: int = 1) -> Crossover | None:
     if at is None:
         threshold = max(1, points[-1][0] // replicas) if better else None
         return Crossover(
-            [level for level, _ in points], [ratio for _, ratio in points], None, better, threshold, better
+            [level for level, _ in points],
+            [ratio for _, ratio in points],
+            None,
+            better,
+            threshold,
+            better,
+            _alike(cells, both, replicas) if better else None,
         )
     each = [found for found in (crossing(points) for points in _by_repeat(cells)) if found is not None]
     around = spread([*each, at]) if each else spread([at])
@@ -69,7 +102,23 @@ def crossover(cells: Sequence[Cell], replicas: int = 1) -> Crossover | None:
         at=Spread(at / replicas, around.low / replicas, around.high / replicas),
         always_better=False,
         threshold=max(1, math.floor(at / replicas + 1e-9)),
+        alike=_alike(cells, both, replicas),
     )
+
+
+def _alike(cells: Sequence[Cell], gains: Sequence[Gain], replicas: int) -> Alike:
+    """Where the least ratios that may be meant cross, and the greatest."""
+    least = [(one.level, one.throughput.low * (1.0 - EVEN)) for one in gains]
+    most = [(one.level, one.throughput.high * (1.0 + EVEN)) for one in gains]
+    ends = [_end(points, replicas) for points in (least, most)]
+    return Alike(ends[0], ends[1], most[-1][1] < 1.0, len({cell.repeat for cell in cells}))
+
+
+def _end(points: Sequence[tuple[int, float]], replicas: int) -> int:
+    at = crossing(points)
+    if at is None:
+        at = float(points[-1][0] if points[-1][1] >= 1.0 else 1)
+    return max(1, math.floor(at / replicas + 1e-9))
 
 
 def _by_repeat(cells: Sequence[Cell]) -> list[list[tuple[int, float]]]:

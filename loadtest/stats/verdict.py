@@ -6,10 +6,9 @@ import msgspec
 
 from loadtest.stats.cells import Cell
 from loadtest.stats.compare import Comparison, compare
-from loadtest.stats.crossover import BASELINE, SPECULATIVE, Crossover, crossover
+from loadtest.stats.crossover import BASELINE, EVEN, SPECULATIVE, Crossover, crossover
 
 SPILLWAY = "spillway"
-EVEN = 0.02  # a ratio so near to 1 is called even
 LOW_SPEED, HIGH_THROUGHPUT, BETWEEN = 0.97, 0.97, 0.90
 
 
@@ -66,6 +65,8 @@ def _crossing(found: Crossover | None, replicas: int, threshold: int | None) -> 
     least = "at least " if found.held else ""
     now = f" (it was {threshold} in this run)" if threshold is not None and threshold != found.threshold else ""
     yield f"Recommended threshold: {least}{found.threshold}{now}."
+    if (alike := found.alike) is not None:
+        yield f"As good by this run: a threshold of {alike}, where the pools are {alike.why}."
 
 
 def _gains(compared: Sequence[Comparison]) -> Iterator[str]:

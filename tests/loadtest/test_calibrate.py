@@ -74,7 +74,7 @@ def test_it_finds_the_crossing_and_writes_it(here: Site, tmp_path: Path) -> None
     file.write_text(FILE.replace("k2 ", "fake "))
     done = calibrate(here, "--write", str(file), "--out", str(tmp_path / "out"))
     assert done.returncode == 0, done.stderr
-    assert f"policy.threshold: {GOOD}" in done.stdout
+    assert f"policy.threshold: {GOOD} (as good by this run: " in done.stdout
     assert "The pools cross at 2." in done.stdout
     assert f"threshold 5 -> {GOOD}" in done.stdout
     assert file.read_text() == FILE.replace("k2 ", "fake ").replace("threshold: 5 ", f"threshold: {GOOD} ")

@@ -46,6 +46,36 @@ def test_without_a_crossing_the_threshold_is_a_lower_bound() -> None:
     assert (found.threshold, found.held, found.at, found.always_better) == (16, True, None, True)
 
 
+def test_which_thresholds_are_as_good_follows_from_what_repeats_differ_by() -> None:
+    baseline = {1: 50.0, 4: 180.0, 16: 600.0}
+    steady = crossover(sweep(speculative=SPECULATIVE, baseline=baseline))
+    assert steady is not None
+    assert steady.alike is not None
+    assert str(steady.alike) == "4 to 5"
+    noisy = [
+        *sweep(speculative=SPECULATIVE, baseline=baseline),
+        *(cell("speculative", level, 1.5 * rate, repeat=2) for level, rate in SPECULATIVE.items()),
+        *(cell("baseline", level, rate, repeat=2) for level, rate in baseline.items()),
+    ]
+    found = crossover(noisy)
+    assert found is not None
+    assert found.alike is not None
+    assert found.threshold == 5
+    assert (found.alike.least, found.alike.most, found.alike.repeats) == (4, 11, 3)
+    assert "behind in another" in found.alike.why
+
+
+def test_thresholds_beyond_what_was_measured_may_be_as_good() -> None:
+    found = crossover([cell("speculative", 4, 101.0), cell("baseline", 4, 100.0)])
+    assert found is not None
+    assert found.alike is not None
+    assert str(found.alike) == "1 to 4 or more"
+    assert "is not known" in found.alike.why
+    shared = crossover(sweep(speculative=SPECULATIVE, baseline={1: 1.0, 4: 1.0, 16: 1.0}), replicas=2)
+    assert shared is not None
+    assert str(shared.alike) == "8 or more"
+
+
 def test_levels_are_shared_out_over_the_replicas() -> None:
     cells = sweep(speculative=SPECULATIVE, baseline=BASELINE)
     one, two = crossover(cells), crossover(cells, replicas=2)
@@ -78,6 +108,7 @@ def test_a_good_run() -> None:
     text = " ".join(verdict.sentences)
     assert "The pools cross at 5." in text
     assert "Recommended threshold: 5 (it was 7 in this run)." in text
+    assert "As good by this run: a threshold of 4 to 5, where" in text
     assert "nowhere more than 2% behind" in text
     assert "No request failed, of 180." in text
     assert [target.passed for target in verdict.targets] == [True] * 4

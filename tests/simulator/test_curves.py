@@ -76,6 +76,14 @@ def test_without_prompts_the_curve_is_what_was_measured() -> None:
     assert with_prompts(engine, 0, 1001) is engine
 
 
+def test_what_a_request_waits_for_alone_and_in_company_is_taken_out_and_put_in_again() -> None:
+    measured = Measured({1: 100.0, 2: 160.0}, 0, 81, 0.0, float("inf"), 1.0, lag=20.0, lag_alone=5.0)
+    engine = model(measured, 2)
+    assert list(engine.rates[1:]) == pytest.approx([100.0 * 85.0 / 81.0, 80.0 * 100.0 / 81.0])
+    known = with_prompts(engine, 0.0, 81.0)
+    assert [held * known.rate(held) for held in (1, 2)] == pytest.approx([100.0, 160.0])
+
+
 def test_prompts_that_take_more_than_the_whole_are_refused() -> None:
     with pytest.raises(CurveError, match="leave no time"):
         model(Measured({1: 100.0}, 1000, 10, 0.0, 100.0, 1.0), 4)

@@ -47,6 +47,12 @@ def test_a_lag_comes_before_the_first_token_and_grows_with_the_load() -> None:
         assert (job.first, job.done) == pytest.approx((0.25, 1.25))
 
 
+def test_who_comes_to_an_idle_engine_waits_for_no_step_of_others() -> None:
+    model = PLAIN._replace(lag=20.0, lag_alone=5.0)
+    first, second = finished([(0.0, Job(tokens=81.0)), (0.5, Job(tokens=81.0))], model)
+    assert (first.first, second.first) == pytest.approx((0.05, 0.75))
+
+
 def test_acceptance_changes_the_speed_of_what_runs() -> None:
     agenda, done = Agenda(), list[Job]()
     replica = Replica(agenda, "speculative", digest(b"a"), PLAIN, Tally(), done.extend)
@@ -86,6 +92,7 @@ MODELS = st.builds(
     st.floats(0.0, 1.0),
     st.none(),
     st.just(0.0) | st.floats(0.5, 20.0),
+    st.none() | st.floats(0.5, 20.0),
 )
 
 
@@ -109,7 +116,7 @@ def test_what_is_served_is_what_was_asked_for(arrivals: list[tuple[float, Job]],
     replica = Replica(agenda, "speculative", 0, model, Tally(), done.extend)
     for time, job in arrivals:
         job.prefill = model.prefill(job.prompt)
-        job.lag = model.lag
+        job.lag = model.lag_at(replica.inflight + 1)
         job.work = max(job.tokens - 1.0, 0.0) if job.prefill or job.lag else job.tokens
         agenda.at(time, partial(replica.add, job))
     agenda.run()
