@@ -13,6 +13,9 @@ _DRIFT, _UNSEEN, _SEEN_SECONDS, _WIDEST = 1.0e-5, 1.6e-3, 5.0, 0.16
 # Two observations in a row so many standard deviations off, in the same direction, are a jump. One alone may be a burst
 # of prompts, or what an engine was held up by.
 _JUMP = 2.5
+# So are many that are a little off, which two in a row never are where answers differ: a cumulative sum of what each is
+# off beyond a part of a standard deviation, no single one for more than so many, that grows past a bound (Page 1954).
+_SLACK, _SINGLE, _RUN = 0.75, 2.0, 5.0
 # How much of the squared residual enters its mean, at which it starts, and its bounds. Residuals are cut at a factor
 # of four and a half.
 _MEMORY, _FIRST, _LEAST, CUT = 0.05, 0.01, 2.5e-3, 1.5
@@ -35,6 +38,8 @@ class Level:
         self.scatter = _FIRST
         self._at: float | None = None
         self._side = 0
+        # By side: the cumulative sum, and since it was zero the requests and the sum of their residuals.
+        self._runs = {1: [0.0, 0.0, 0.0], -1: [0.0, 0.0, 0.0]}
 
     def start(self, value: float) -> None:
         """Begin at this logarithm of the factor."""
@@ -68,8 +73,11 @@ class Level:
         deviation = residual / sqrt(self.variance + noise)
         self.scatter += _MEMORY * (residual * residual - self.scatter)
         side = (deviation > _JUMP) - (deviation < -_JUMP)
+        change = self._changed(deviation, residual)
         if side and side == self._side:
             self.variance += residual * residual
+        elif change:
+            self.variance += change * change
         elif requests <= 1.0:
             # One that is far off is no noise, yet.
             square = min(residual * residual * requests, _JUMP * _JUMP * (self.variance + self.noise))
@@ -78,6 +86,23 @@ class Level:
         gain = self.variance / (self.variance + noise)
         self._set(self.value + gain * residual)
         self.variance *= 1.0 - gain
+
+    def _changed(self, deviation: float, residual: float) -> float:
+        """By how much they have been off in the mean, if that is a change; else 0."""
+        cut = min(max(deviation, -_SINGLE), _SINGLE)
+        for side, run in self._runs.items():
+            run[0] = max(run[0] + side * cut - _SLACK, 0.0)
+            if not run[0]:
+                run[1] = run[2] = 0.0
+                continue
+            run[1] += 1.0
+            run[2] += residual
+            if run[0] > _RUN:
+                change = run[2] / run[1]
+                for each in self._runs.values():
+                    each[:] = 0.0, 0.0, 0.0
+                return change
+        return 0.0
 
     def _set(self, value: float) -> None:
         self.factor = min(max(exp(value), SLOWEST), FASTEST)

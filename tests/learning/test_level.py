@@ -33,6 +33,18 @@ def test_noise_does_not_move_it() -> None:
         assert curve.rate(count) == pytest.approx(1 / PACE(count), rel=0.15)
 
 
+@pytest.mark.parametrize("seed", range(1, 7))
+def test_a_change_that_many_answers_show_and_no_two_do_is_followed(seed: int) -> None:
+    """As where edits of code run at 36 to 135 tokens per second, by their prompts, and prose at 60."""
+    learning = Learning(LearningSettings())
+    end = serve(learning, "speculative", PACE, COUNTS, noise=0.35, seed=seed)
+    assert learning.curves(end + 1)[0].rate(4) * PACE(4) == pytest.approx(1.0, rel=0.25)
+    end = serve(learning, "speculative", SLOWER, [4.0] * 40, start=end, noise=0.15, seed=seed)
+    assert learning.curves(end + 1)[0].rate(4) * PACE(4) == pytest.approx(0.59, rel=0.2)
+    end = serve(learning, "speculative", PACE, [4.0] * 40, start=end, noise=0.35, seed=seed)
+    assert learning.curves(end + 1)[0].rate(4) * PACE(4) == pytest.approx(1.0, rel=0.25)
+
+
 def test_evidence_that_contradicts_itself_shows_in_the_spread() -> None:
     learning = Learning(LearningSettings())
     end = serve(learning, "speculative", PACE, COUNTS, noise=0.1)
