@@ -16,11 +16,14 @@ _JUMP = 2.5
 # So are many that are a little off, which two in a row never are where answers differ: a cumulative sum of what each is
 # off beyond a part of a standard deviation, no single one for more than so many, that grows past a bound (Page 1954).
 _SLACK, _SINGLE, _RUN = 0.75, 2.0, 5.0
+_NO_RUN = (0.0, 0.0, 0.0)
 # How much of the squared residual enters its mean, at which it starts, and its bounds. Residuals are cut at a factor
 # of four and a half.
 _MEMORY, _FIRST, _LEAST, CUT = 0.05, 0.01, 2.5e-3, 1.5
 # What the factor may be: a curve that is further off is for the shape to mend.
 SLOWEST, FASTEST = 1e-3, 1e3
+# Its logarithm, so that neither bound is passed by rounding.
+_SLOW, _FAST = log(SLOWEST * (1 + 1e-12)), log(FASTEST * (1 - 1e-12))
 
 
 class Level:
@@ -38,8 +41,9 @@ class Level:
         self.scatter = _FIRST
         self._at: float | None = None
         self._side = 0
-        # By side: the cumulative sum, and since it was zero the requests and the sum of their residuals.
-        self._runs = {1: [0.0, 0.0, 0.0], -1: [0.0, 0.0, 0.0]}
+        # On the side of faster and of slower: the cumulative sum, and since it was zero the requests and the sum of
+        # their residuals.
+        self._faster = self._slower = _NO_RUN
 
     def start(self, value: float) -> None:
         """Begin at this logarithm of the factor."""
@@ -61,49 +65,61 @@ class Level:
         count. What differs by no more than that is for the curve to mend: a level that followed the first requests of
         a start would take all that was learned before along.
         """
+        variance = self.variance
         if self._at is not None:
-            passed = max(at - self._at, 0.0)
-            unseen = max(passed - _SEEN_SECONDS, 0.0)
-            self.variance = min(self.variance + _DRIFT * (passed - unseen) + _UNSEEN * unseen, _WIDEST)
-            at = max(at, self._at)
+            passed = at - self._at
+            if passed <= 0.0:
+                at = self._at
+            elif passed <= _SEEN_SECONDS:
+                variance = min(variance + _DRIFT * passed, _WIDEST)
+            else:
+                unseen = passed - _SEEN_SECONDS
+                variance = min(variance + _DRIFT * (passed - unseen) + _UNSEEN * unseen, _WIDEST)
         self._at = at
-        residual = min(max(log_ratio - self.value, -CUT), CUT)
+        residual = log_ratio - self.value
+        if not -CUT <= residual <= CUT:
+            residual = CUT if residual > 0.0 else -CUT
         # Many together are as far off as the curve is at their count, however little the noise of their mean.
-        noise = max(self.noise / requests, _LEAST) + doubt
-        deviation = residual / sqrt(self.variance + noise)
-        self.scatter += _MEMORY * (residual * residual - self.scatter)
+        noise = self.noise / requests
+        if noise < _LEAST:
+            noise = _LEAST
+        noise += doubt
+        square = residual * residual
+        self.scatter += _MEMORY * (square - self.scatter)
+        deviation = residual / sqrt(variance + noise)
         side = (deviation > _JUMP) - (deviation < -_JUMP)
         change = self._changed(deviation, residual)
         if side and side == self._side:
-            self.variance += residual * residual
+            variance += square
         elif change:
-            self.variance += change * change
+            variance += change * change
         elif requests <= 1.0:
             # One that is far off is no noise, yet.
-            square = min(residual * residual * requests, _JUMP * _JUMP * (self.variance + self.noise))
+            square = min(square * requests, _JUMP * _JUMP * (variance + self.noise))
             self.noise = max(self.noise + _MEMORY * (square - self.noise), _LEAST)
         self._side = side
-        gain = self.variance / (self.variance + noise)
+        gain = variance / (variance + noise)
+        self.variance = variance * (1.0 - gain)
         self._set(self.value + gain * residual)
-        self.variance *= 1.0 - gain
 
     def _changed(self, deviation: float, residual: float) -> float:
         """By how much they have been off in the mean, if that is a change; else 0."""
+        faster, slower = self._faster, self._slower
+        if faster is slower and -_SLACK <= deviation <= _SLACK:
+            # No run, as for most, and none begins.
+            return 0.0
         cut = min(max(deviation, -_SINGLE), _SINGLE)
-        for side, run in self._runs.items():
-            run[0] = max(run[0] + side * cut - _SLACK, 0.0)
-            if not run[0]:
-                run[1] = run[2] = 0.0
-                continue
-            run[1] += 1.0
-            run[2] += residual
-            if run[0] > _RUN:
-                change = run[2] / run[1]
-                for each in self._runs.values():
-                    each[:] = 0.0, 0.0, 0.0
-                return change
-        return 0.0
+        up, down = faster[0] + cut - _SLACK, slower[0] - cut - _SLACK
+        self._faster = faster = (up, faster[1] + 1.0, faster[2] + residual) if up > 0.0 else _NO_RUN
+        self._slower = slower = (down, slower[1] + 1.0, slower[2] + residual) if down > 0.0 else _NO_RUN
+        if up <= _RUN and down <= _RUN:
+            return 0.0
+        self._faster = self._slower = _NO_RUN
+        _, requests, residuals = faster if up > _RUN else slower
+        return residuals / requests
 
     def _set(self, value: float) -> None:
-        self.factor = min(max(exp(value), SLOWEST), FASTEST)
-        self.value = log(self.factor)
+        if not _SLOW <= value <= _FAST:
+            value = _FAST if value > 0.0 else _SLOW
+        self.value = value
+        self.factor = exp(value)

@@ -11,17 +11,17 @@ class Own:
 
     def __init__(self, half_life: float) -> None:
         """`half_life` is in seconds."""
-        self.shape, self.guests = Sketch(half_life), Sketch(half_life, young=False)
+        self.shape, self.guests = Sketch(half_life, slopes=False), Sketch(half_life, young=False, slopes=False)
         self.first = FirstToken(half_life)
         self.observed = 0
         self._ended = self._tokens = self._seen = 0.0
         self._newest: float | None = None
 
-    def observe(self, seen: Observation) -> None:
-        """What there is to a request beside its speed."""
+    def observe(self, seen: Observation, ttft: float | None) -> None:
+        """What there is to a request beside its speed; `ttft` as it is believed."""
         self.observed += 1
-        if seen.ttft is not None:
-            self.first.add(seen.at, seen.waiting, seen.ttft)
+        if ttft is not None:
+            self.first.add(seen.at, seen.waiting, ttft, checked=True)
         if seen.finished and seen.tokens:
             self._ended += 1.0
             self._tokens += seen.tokens

@@ -63,15 +63,15 @@ class PoolLearning:
 
     def observe(self, seen: Observation) -> None:
         """Take in a request that has ended."""
-        own = self.own
+        own, ttft = self.own, seen.ttft
+        if ttft is not None:
+            ttft = self._first.add(seen.at, seen.waiting, ttft)
         if own is not None:
-            own.observe(seen)
-        if seen.ttft is not None:
-            self._first.add(seen.at, seen.waiting, seen.ttft)
+            own.observe(seen, ttft)
         if seen.finished and seen.tokens:
             self._lengthen(seen.tokens, 1.0)
         tokens, seconds = float(seen.tokens), seen.seconds
-        if seen.ttft is not None:
+        if ttft is not None:
             # What came with the first byte was not generated after it.
             tokens -= tokens / seen.events if seen.events else 1.0
         else:
@@ -212,8 +212,8 @@ class PoolLearning:
             weight = requests * min(tokens / _LONG, 1.0)
             ratio = log(tokens * pace_at(paces, count) / seconds)
             # Guests are few by their nature, and come one by one.
-            doubt = 0.0 if sketch is self._guests else (_SHAPE / near) ** 2
-            self.level.observe(at, ratio, weight, doubt)
+            doubt = 0.0 if sketch is self._guests else _SHAPE / near
+            self.level.observe(at, ratio, weight, doubt * doubt)
             off = ratio - self.level.value
             if abs(off) > CUT:
                 # What the level does not take for this fast or slow, the shape does not either, nor for much.

@@ -49,13 +49,14 @@ class Sketch:
     the next observation: that nothing was seen is no evidence against what was.
     """
 
-    def __init__(self, half_life: float, *, young: bool = True) -> None:
-        """`half_life` is in seconds; not `young`: it holds from the beginning.
+    def __init__(self, half_life: float, *, young: bool = True, slopes: bool = True) -> None:
+        """`half_life` is in seconds; not `young`: it holds from the beginning. `slopes`: whether points shall have one.
 
         `aged`: how often what was added first has been halved since.
         """
         self.half_life = half_life
         self._least = 0.0 if young else half_life
+        self._slopes = slopes
         self.aged = 0.0
         self._weight = 1.0
         self._at: float | None = None
@@ -84,9 +85,10 @@ class Sketch:
         self._tokens[node] += weight * tokens
         self._seconds[node] += weight * seconds
         self._moment[node] += weight * seconds * inflight
-        reach = weight * tokens * inflight
-        self._reach[node] += reach
-        self._square[node] += reach * inflight
+        if self._slopes:
+            reach = weight * tokens * inflight
+            self._reach[node] += reach
+            self._square[node] += reach * inflight
 
     def near(self, inflight: float) -> float:
         """Requests observed next to this count."""

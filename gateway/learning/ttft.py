@@ -29,14 +29,15 @@ class FirstToken:
         # The line of a while ago: to see that a time is nothing odd, it need not be computed for each.
         self._usual = (0.0, 0.0)
 
-    def add(self, at: float, waiting: float, seconds: float) -> float:
-        """Take in one request's time to first token. Returns what was taken for it."""
+    def add(self, at: float, waiting: float, seconds: float, *, checked: bool = False) -> float:
+        """Take in one time to first token, as it is if it was `checked` before. Returns what it counted as."""
         if self._at is None:
             self._at = at
         elif at - self._at > _STEP:
             self._halve(min((at - self._at) / self._half_life, 0.25))
             self._at = at
-        seconds = self._believable(waiting, seconds)
+        if not checked:
+            seconds = self._believable(waiting, seconds)
         sums = self._sums
         sums[0] += 1.0
         sums[1] += waiting

@@ -169,7 +169,8 @@ def _nudged(
         return role, state
     ahead, behind = index(counts[0]), index(counts[1])
     whole = fast.inflight * curves[0].rates[ahead] + base.inflight * curves[1].rates[behind]
-    known = curves[1].known[behind] if role == "speculative" else curves[0].known[ahead]
+    curve, count = (curves[1], counts[1]) if role == "speculative" else (curves[0], counts[0])
+    known = max(curve.known[index(count)], curve.known[index(count - 1)])
     lost = abs(worth[0] - worth[1]) * max(fast.ready, base.ready)
     by = size(counts, lost, whole)
     if not by or known < _KNOWN or whole <= 0.0:

@@ -2,8 +2,9 @@
 
 Pools that hold the same counts for long show their speed at those and not how it changes with one request more, which
 is what a newcomer's worth depends on. Near the best division a small shift costs next to nothing (the sum is flat at
-its maximum); where the division was not the best, one of both directions gains. No unknown count is looked into, and
-what the shifts cost by what is believed is bounded, so this is no exploration, and goes on under load.
+its maximum); where the division was not the best, one of both directions gains. No count is looked into that is more
+than one beyond a known one, and what the shifts cost by what is believed is bounded, so this is no exploration, and
+goes on under load.
 """
 
 from typing import NamedTuple

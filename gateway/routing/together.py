@@ -31,12 +31,15 @@ def choose(state: Together, worth: tuple[float, float], now: float) -> Together:
     the next one takes: a load that hovers about the crossing, where either pool will do, comes to rest.
     """
     role, regret, strain, at = state
-    elapsed = min(max(now - at, 0.0), _STEP)
+    passed = now - at if now > at else 0.0
+    elapsed = min(passed, _STEP)
     here, there = worth if role == "speculative" else (worth[1], worth[0])
     lost = min(max((there - here) / here, -1.0), 1.0) if here > 0 else 1.0 if there > 0 else 0.0
     if strain:
-        strain *= 0.5 ** (max(now - at, 0.0) / _FORGET)
-    regret = max(regret + (lost - _DOUBT * strain) * elapsed, 0.0)
+        strain *= 0.5 ** (passed / _FORGET)
+    regret += (lost - _DOUBT * strain) * elapsed
+    if regret <= 0.0:
+        return Together(role, 0.0, strain, now)
     if regret > _PATIENCE * 2 ** min(strain, _DOUBLINGS):
         return Together(other(role), 0.0, strain + 1.0, now)
     return Together(role, regret, strain, now)
