@@ -40,6 +40,7 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._descriptor = -1
         self._local = False
+        self._giving = False
         self._closed = False
         self._ended = "the connection was closed"
 
@@ -53,8 +54,17 @@ class Connection(asyncio.Protocol):
         self._local = bool(peer) and ip_address(peer[0]).is_loopback
 
     def data_received(self, data: bytes) -> None:
-        """See asyncio."""
+        """See asyncio. Whoever is given a reply may look for more: they come after it, one is worked on at a time."""
         self._reader.feed(data)
+        if self._giving:
+            return
+        self._giving = True
+        try:
+            self._give()
+        finally:
+            self._giving = False
+
+    def _give(self) -> None:
         while not self._closed:
             try:
                 reply = self._reader.gets()
