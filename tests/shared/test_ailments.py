@@ -17,7 +17,7 @@ def said(here: Fleet) -> list[list[str]]:
     ]
 
 
-async def test_every_ailment(engine_thread: EngineThread) -> None:
+async def test_every_ailment_and_then_data_lost_or_spoilt_and_nonsense(engine_thread: EngineThread) -> None:
     with redis_server("--enable-debug-command", "yes") as redis:
         async with at_work(engine_thread, section(redis), [redis]) as here:
             for reason, ailment in AILMENTS.items():
@@ -30,18 +30,17 @@ async def test_every_ailment(engine_thread: EngineThread) -> None:
                     went, came = now[-2:]
                     assert "this gateway decides by itself" in went, now
                     assert "in-flight counts are shared, gateways: " in came, now
+            await _lose_and_spoil(redis)
+            await here.joined()
+            async with replaced(nonsense)(redis):
+                await here.failing("an answer can't be made use of")
+            await here.joined()
 
 
-async def test_data_that_is_lost_spoilt_or_makes_no_sense(engine_thread: EngineThread, redis: RedisServer) -> None:
-    async with at_work(engine_thread, section(redis), [redis]) as here:
-        with redis.client() as client:
-            for _ in range(4):
-                client.flushall()
-                await asyncio.sleep(0.2)
-            for _ in range(4):
-                client.set(COUNTS, "of another kind")
-                await asyncio.sleep(0.2)
-        await here.joined()
-        async with replaced(nonsense)(redis):
-            await here.failing("an answer can't be made use of")
-        await here.joined()
+async def _lose_and_spoil(redis: RedisServer) -> None:
+    with redis.client() as client:
+        for _ in range(3):
+            client.flushall()
+            await asyncio.sleep(0.2)
+            client.set(COUNTS, "of another kind")
+            await asyncio.sleep(0.2)

@@ -1,7 +1,6 @@
 """Sentinels and clusters of real servers on the loopback."""
 
 import socket
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
@@ -61,12 +60,12 @@ def cluster(spares: int = 0) -> Iterator[list[RedisServer]]:
     with tempfile.TemporaryDirectory(prefix="spillway-redis-") as folder, ExitStack() as stack:
         made = [_node(Path(folder) / str(number), stack) for number in range(3 + spares)]
         nodes = [node for node, _ in made]
-        addresses = [f"127.0.0.1:{node.port}" for node in nodes[:3]]
-        making = ["redis-cli", "--cluster", "create", *addresses, "--cluster-yes"]
-        subprocess.run(making, check=True, capture_output=True, timeout=60)
-        with nodes[0].client() as client:
-            for spare, bus in made[3:]:
-                client.execute_command("CLUSTER", "MEET", "127.0.0.1", spare.port, bus)
+        for number, slots in enumerate(((0, 5460), (5461, 10922), (10923, 16383))):
+            _cluster(nodes[number], "ADDSLOTSRANGE", *slots)
+        for number, (node, bus) in enumerate(made):
+            _cluster(node, "SET-CONFIG-EPOCH", number + 1)
+            if number:
+                _cluster(nodes[0], "MEET", "127.0.0.1", node.port, bus)
         deadline = time.monotonic() + 20
         while not all(_knows_all(node, len(nodes)) for node in nodes):
             assert time.monotonic() < deadline, "the nodes do not find together"
@@ -98,7 +97,8 @@ def _node(home: Path, stack: ExitStack) -> tuple[RedisServer, int]:
 
 def _knows_all(node: RedisServer, nodes: int) -> bool:
     lines = str(_cluster(node, "INFO")).splitlines()
-    return {"cluster_state:ok", f"cluster_known_nodes:{nodes}"} <= set(lines)
+    wanted = {"cluster_state:ok", f"cluster_known_nodes:{nodes}", "cluster_slots_assigned:16384"}
+    return wanted <= set(lines)
 
 
 def myself(node: RedisServer) -> str:
