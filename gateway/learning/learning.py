@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from gateway.learning.observation import Observation
 from gateway.learning.pool import PoolLearning
-from gateway.routing import NODES, ROLES, Curve, Role, gains
+from gateway.routing import NODES, ROLES, AdaptiveSettings, Curve, Role, gains
 
 # Seconds between fits, whatever comes in meanwhile.
 _REFIT = 1.0
@@ -15,7 +15,7 @@ class LearningSettings(NamedTuple):
     """`half_life`: seconds after which an observation counts half; `weight` and `shared_hardware`: see the policy."""
 
     half_life: float = 300.0
-    weight: float = 0.8
+    weight: float = AdaptiveSettings().weight
     shared_hardware: bool = False
 
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from gateway.routing import ROLES
+from gateway.routing import ROLES, AdaptiveSettings
 from gateway.simulator import trace
 from gateway.simulator.adaptive import Adaptive
 from gateway.simulator.arms import Arm, Pinned, Spill, Switch
@@ -15,7 +15,7 @@ from gateway.simulator.sharing import Sharing
 from gateway.simulator.simulation import Step
 
 CLOSED = "closed"
-WEIGHTS = {"latency": 0.0, "balanced": 0.8, "throughput": 1.0}
+WEIGHTS = {"latency": 0.0, "balanced": AdaptiveSettings().weight, "throughput": 1.0}
 MODES: dict[str, Callable[[int], Arm]] = {"spill": Spill, "switch": Switch}
 POLICIES = "pinned, pinned:ROLE, spill:N, spill:N-M, switch:N, switch:N-M, adaptive[:OBJECTIVE], oracle[:OBJECTIVE]"
 LOADS = "closed:N, poisson:RATE, bursts:LOW:HIGH:PERIOD:SHARE, day:LOW:HIGH[:PERIOD], trace:FILE[:SPEED]"

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from gateway.models import Ask, Grant, explain
-from gateway.routing import Reason, Role
+from gateway.routing import AdaptiveSettings, Reason, Role
 from tests.models.fleet import ASK, Clock, config, make, take, where
 
 RATES: dict[Role, float] = {"speculative": 240.0, "baseline": 205.0}
@@ -60,6 +60,12 @@ def test_the_mean_in_flight_is_that_of_the_time_between_first_and_last_byte() ->
     _, requests, tokens, seconds, moment, _, _ = point
     assert (requests, tokens, seconds) == (1.0, 399.0, 4.0)
     assert moment / seconds == pytest.approx((2 * 1 + 1 * 3) / 4)
+
+
+def test_balanced_is_by_default_what_the_policy_says() -> None:
+    made = make(config(kind="adaptive"), Clock()).adapting
+    assert made is not None
+    assert made.weight == AdaptiveSettings().weight
 
 
 def test_a_reload_keeps_what_was_learned_unless_the_hardware_is_another() -> None:

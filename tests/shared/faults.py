@@ -60,24 +60,18 @@ async def forbidding(server: RedisServer) -> AsyncIterator[None]:
         client.execute_command("ACL", "SETUSER", "default", "+evalsha")
 
 
-@asynccontextmanager
-async def locked(server: RedisServer) -> AsyncIterator[None]:
-    """It wants a password that nobody was told: NOAUTH."""
-    with server.client() as client:
-        client.config_set("requirepass", "other")
-        _hang_up(client)
-        yield
-        client.config_set("requirepass", "")
+def configured(name: str, value: str, usual: str) -> Ailment:
+    """It has another setting, which those meet who connect from now on, and all have to."""
 
+    @asynccontextmanager
+    async def setting(server: RedisServer) -> AsyncIterator[None]:
+        with server.client() as client:
+            client.config_set(name, value)
+            _hang_up(client)
+            yield
+            client.config_set(name, usual)
 
-@asynccontextmanager
-async def crowded(server: RedisServer) -> AsyncIterator[None]:
-    """No connection is left for a gateway."""
-    with server.client() as client:
-        client.config_set("maxclients", "1")
-        _hang_up(client)
-        yield
-        client.config_set("maxclients", "10000")
+    return setting
 
 
 def replaced(answer: Callable[[bytes], bytes]) -> Ailment:
@@ -121,8 +115,8 @@ AILMENTS: dict[str, Ailment] = {
     "LOADING": loading,
     "no answer within": paused,
     "NOPERM": forbidding,
-    "NOAUTH": locked,
-    "max number of clients reached": crowded,
+    "NOAUTH": configured("requirepass", "other", ""),
+    "max number of clients reached": configured("maxclients", "1", "10000"),
     "does not speak Redis' protocol": replaced(lambda _: b"HTTP/1.1 400 Bad Request\r\n\r\n"),
     "it forgot this gateway at once": replaced(lambda _: b"+OK\r\n"),
 }
