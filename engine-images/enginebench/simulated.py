@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
 def table(name: str, routed: Sequence[Cell], alone: Sequence[Cell]) -> Iterator[str]:
     """`alone`: cells of which those of one pool make its curve; at a level with several, their mean."""
     threshold = SETS[name].threshold
-    site = Site(_engine(alone, "speculative", _ACCEPTED), _engine(alone, "baseline", None))
+    site = Site(engine(alone, "speculative", _ACCEPTED), engine(alone, "baseline", None))
     arms: dict[str, Callable[[], Arm]] = {
         "spill": lambda: Spill(threshold),
         "switch": lambda: Switch(threshold, _RESUME, _DWELL),
@@ -82,7 +82,8 @@ def table(name: str, routed: Sequence[Cell], alone: Sequence[Cell]) -> Iterator[
         yield f"| {level} | {' | '.join(figures)} |"
 
 
-def _engine(cells: Sequence[Cell], arm: str, accepted: float | None) -> EngineModel:
+def engine(cells: Sequence[Cell], arm: str, accepted: float | None) -> EngineModel:
+    """The engine of this arm by its cells, in the mean at each level. `accepted`: tokens per step, if it drafts."""
     levels = sorted({cell.level for cell in cells if cell.arm == arm})
     totals = {at: fmean(cell.throughput for cell in cells if cell.arm == arm and cell.level == at) for at in levels}
     return model(Measured(totals, _PROMPT, _OUTPUT, _PREFILL_SECONDS, _PREFILL_RATE, _STALL, accepted), 128)

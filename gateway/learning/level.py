@@ -58,10 +58,20 @@ class Level:
         """Standard deviation of observations about what was expected, jumps included."""
         return sqrt(self.scatter)
 
-    def observe(self, at: float, log_ratio: float, requests: float = 1.0, doubt: float = 0.0) -> None:
+    def observe(
+        self,
+        at: float,
+        log_ratio: float,
+        requests: float = 1.0,
+        doubt: float = 0.0,
+        *,
+        answers: int = 1,
+        among: float = 0.0,
+    ) -> None:
         """A request ran at exp(`log_ratio`) times the curve's speed, or so many together in the mean.
 
-        A part of one is a short answer, whose speed says less. `doubt`: variance of the curve's logarithm at that
+        A part of one is a short answer, whose speed says less. `answers`: how many of them are known one by one, with a
+        variance of `among` about their mean. `doubt`: variance of the curve's logarithm at that
         count. What differs by no more than that is for the curve to mend: a level that followed the first requests of
         a start would take all that was learned before along.
         """
@@ -84,19 +94,20 @@ class Level:
         if noise < _LEAST:
             noise = _LEAST
         noise += doubt
-        square = residual * residual
-        self.scatter += _MEMORY * (square - self.scatter)
+        square = residual * residual + among
+        memory = _MEMORY if answers <= 1 else 1.0 - (1.0 - _MEMORY) ** answers
+        self.scatter += memory * (square - self.scatter)
         deviation = residual / sqrt(variance + noise)
         side = (deviation > _JUMP) - (deviation < -_JUMP)
         change = self._changed(deviation, residual)
         if side and side == self._side:
-            variance += square
+            variance += residual * residual
         elif change:
             variance += change * change
-        elif requests <= 1.0:
+        elif answers:
             # One that is far off is no noise, yet.
-            square = min(square * requests, _JUMP * _JUMP * (variance + self.noise))
-            self.noise = max(self.noise + _MEMORY * (square - self.noise), _LEAST)
+            square = min(square * requests / answers, _JUMP * _JUMP * (variance + self.noise))
+            self.noise = max(self.noise + memory * (square - self.noise), _LEAST)
         self._side = side
         gain = variance / (variance + noise)
         self.variance = variance * (1.0 - gain)

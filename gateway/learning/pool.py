@@ -7,12 +7,12 @@ from itertools import accumulate
 from math import exp, inf, isfinite, log
 from typing import Any
 
-from gateway.learning.fit import fit
+from gateway.learning.evidence import TOGETHER, Evidence, Speed, pace_at
 from gateway.learning.level import CUT, Level
 from gateway.learning.observation import Observation
 from gateway.learning.own import Own
 from gateway.learning.report import PoolReport
-from gateway.learning.sketch import Point, Sketch
+from gateway.learning.sketch import Point, Sketch, nearest
 from gateway.learning.ttft import FirstToken
 from gateway.routing import NEVER, NODES, UNKNOWN, Curve, gains
 
@@ -21,11 +21,8 @@ _log = logging.getLogger("spillway")
 _LEAST_TOKENS, _LEAST_SECONDS = 8, 0.02
 # Tokens of an answer from which on its speed is as sure as a longer one's: stalls weigh the less, the longer it takes.
 _LONG = 100.0
-# Requests near a count before a new one there is compared with them; requests as many as which a prior's point counts.
-_COMPARABLE, _PRIOR = 4.0, 2.0
-# Standard deviation of the logarithm of what so few requests as one tell of the curve at their count: those that came
-# together had others' prompts to wait for in common. It falls with their number.
-_SHAPE = 0.8
+# Requests as many as which a prior's point counts.
+_PRIOR = 2.0
 # On shared hardware, an answer is the whole load's where no more than this part of it was in the other pool.
 _WHOLE = 0.25
 # How much of an answer's length enters the mean, and of how many times the mean it is taken for at most.
@@ -49,12 +46,11 @@ class PoolLearning:
         self._half_life, self._weight = half_life, weight
         self._shared = shared
         self._failed = False
-        # The shape, for observations divided by the level; `_guests`: of single requests beside the other pool's load.
-        self._shape, self._guests = Sketch(half_life), Sketch(half_life, young=False)
+        self._shape, self._guests = _nothing(half_life)
         self._first = FirstToken(half_life)
-        self.level = Level()
-        self._paces: list[float] = []
-        self._guest_paces: list[float] = []
+        self._level = Level()
+        # Those that ended together: what held one up held up the others, and as one they are learned from.
+        self._pending: list[Speed] = []
         self._requests = self._output = self._told = 0.0
         self.own: Own | None = None
         self._newest = NEVER
@@ -80,33 +76,32 @@ class PoolLearning:
             return
         beside = seen.beside if self._shared else 0.0
         count = max(seen.inflight, 1.0) + beside
-        guest = beside > _WHOLE * count
-        if guest:
-            taken = self._learn(self._guests, self._guest_paces, seen.at, count, tokens, seconds)
-        else:
-            taken = self._learn(self._shape, self._paces, seen.at, count, tokens, seconds)
-            self._requests += 1.0
-        self._newest = max(self._newest, seen.at)
-        self._stale = True
-        if own is not None:
-            own.learn(seen.at, count, *taken, guest=guest)
+        pending = self._pending
+        if pending and not 0.0 <= seen.at - pending[0].at <= TOGETHER:
+            self._settle()
+            pending = self._pending
+        pending.append(Speed(seen.at, count, tokens, seconds, beside > _WHOLE * count))
+
+    @property
+    def level(self) -> Level:
+        """With all that was observed taken in."""
+        self._settle()
+        return self._level
 
     def take(self, told: PoolReport, before: PoolReport, share: float, at: float) -> None:
         """Take in what another gateway has seen between two reports, of which the last was made at `at`.
 
         `share`: what is left of its weight since. What it told of its own level is now's, for all that it has seen.
         """
-        for sketch, paces, now, then in (
-            (self._shape, self._paces, told.shape, before.shape),
-            (self._guests, self._guest_paces, told.guests, before.guests),
-        ):
+        self._settle()
+        for guest, now, then in ((False, told.shape, before.shape), (True, told.guests, before.guests)):
             for _, requests, tokens, seconds, moment in now.since(then):
                 weight = min(share * requests, _MOST_TOLD)
                 # Nor does one answer tell more than a long one.
                 part = min(1.0 / requests, _LONGEST_TOLD / seconds)
                 if weight > _NONE and _FASTEST_TOLD <= seconds / (told.level * tokens) <= _SLOWEST_TOLD:
                     each = told.level * tokens * part, seconds * part
-                    self._learn(sketch, paces, at, moment / seconds, *each, requests=weight)
+                    self._learn([Speed(at, moment / seconds, *each, guest, weight)])
                     self._stale = True
         first = told.first.since(before.first)
         if share * first[0] > _NONE:
@@ -120,7 +115,7 @@ class PoolLearning:
         self._told += more
         if told.idle is not None:
             self._newest = max(self._newest, at - told.idle)
-        if not self._paces:
+        if not self._shape.paces:
             # The next to tell is compared with this.
             self.refresh()
 
@@ -132,16 +127,19 @@ class PoolLearning:
     @property
     def observed(self) -> float:
         """The others."""
+        self._settle()
         return self._requests - self._told
 
     def refresh(self) -> None:
         """Make the curve of what has come in. What no curve can be made of is forgotten, and the last one stays."""
+        self._settle()
         if self._stale:
             self._stale = False
             try:
-                self._paces, self._guest_paces = self._fit(self._shape), self._fit(self._guests)
+                self._shape.fit(self._level.noise)
+                self._guests.fit(self._level.noise)
                 made = self._made_curve()
-                if not _sound(made, self._guest_paces):
+                if not _sound(made, self._guests.paces):
                     raise ArithmeticError("a curve of speeds that are none")
             except (ArithmeticError, ValueError):
                 self._forget()
@@ -151,18 +149,19 @@ class PoolLearning:
     def prior(self, points: Sequence[tuple[float, float]], at: float) -> None:
         """Take these (in-flight on a replica, tokens per second of one request) for observed then."""
         for count, rate in points:
-            self._shape.add(at, count, 100.0, 100.0 / rate, _PRIOR)
+            self._shape.sketch.add(at, count, 100.0, 100.0 / rate, _PRIOR)
             self._requests += _PRIOR
         self._newest, self._stale = at, True
-        self.level.doubt()
+        self._level.doubt()
 
     def dump(self) -> dict[str, Any]:
         """What was learned, as JSON-able values; `age` of the newest observation against `now` is the caller's."""
+        self._settle()
         return {
-            "shape": self._shape.dump(),
-            "guests": self._guests.dump(),
+            "shape": self._shape.sketch.dump(),
+            "guests": self._guests.sketch.dump(),
             "first": self._first.dump(),
-            "level": self.level.value,
+            "level": self._level.value,
             "requests": self._requests,
             "output": self._output,
             "newest": self._newest if self._newest > NEVER else None,
@@ -170,10 +169,10 @@ class PoolLearning:
 
     def load(self, dumped: Mapping[str, Any]) -> None:
         """Take over what another has dumped, whose clock is the same."""
-        self._shape.merge(dumped["shape"])
-        self._guests.merge(dumped["guests"])
+        self._shape.sketch.merge(dumped["shape"])
+        self._guests.sketch.merge(dumped["guests"])
         self._first.merge(dumped["first"])
-        self.level.start(dumped["level"])
+        self._level.start(dumped["level"])
         self._requests, self._output = dumped["requests"], dumped["output"]
         self._newest = NEVER if dumped["newest"] is None else dumped["newest"]
         self._stale = True
@@ -183,9 +182,8 @@ class PoolLearning:
         if not self._failed:
             self._failed = True
             _log.exception("adaptive: no curve can be made of what was learned of a pool, which is forgotten")
-        self._shape, self._guests = Sketch(self._half_life), Sketch(self._half_life, young=False)
-        self._first, self.level = FirstToken(self._half_life), Level()
-        self._paces, self._guest_paces = [], []
+        self._shape, self._guests = _nothing(self._half_life)
+        self._first, self._level = FirstToken(self._half_life), Level()
         self._output = 0.0
 
     def _lengthen(self, tokens: float, requests: float) -> None:
@@ -196,67 +194,91 @@ class PoolLearning:
             memory = 1.0 - (1.0 - _OUTPUT_MEMORY) ** requests
             self._output += memory * (min(tokens, _OUTPUT_CUT * self._output) - self._output)
 
-    def _learn(
-        self,
-        sketch: Sketch,
-        paces: Sequence[float],
-        at: float,
-        count: float,
-        tokens: float,
-        seconds: float,
-        requests: float = 1.0,
-    ) -> tuple[float, float]:
-        """Tokens and seconds are those of one of so many `requests`; gives back what the sketch took for them."""
-        near = sketch.near(count)
-        if paces and near >= _COMPARABLE:
-            weight = requests * min(tokens / _LONG, 1.0)
-            ratio = log(tokens * pace_at(paces, count) / seconds)
-            # Guests are few by their nature, and come one by one.
-            doubt = 0.0 if sketch is self._guests else _SHAPE / near
-            self.level.observe(at, ratio, weight, doubt * doubt)
-            off = ratio - self.level.value
+    def _settle(self) -> None:
+        """Learn from those that ended together."""
+        pending = self._pending
+        if not pending:
+            return
+        self._pending = []
+        taken = self._learn(pending)
+        guests = 0
+        own = self.own
+        for (at, count, _, _, guest, _), (tokens, seconds) in zip(pending, taken, strict=True):
+            guests += guest
+            if own is not None:
+                own.learn(at, count, tokens, seconds, guest=guest)
+        self._requests += len(pending) - guests
+        self._newest = max(self._newest, pending[-1].at)
+        self._stale = True
+
+    def _learn(self, speeds: Sequence[Speed]) -> list[tuple[float, float]]:
+        """First the level, from all together, then the shape, from each.
+
+        Gives back the tokens and seconds that the sketch took for each.
+        """
+        level = self._level
+        ratios = self._compare(speeds)
+        taken = []
+        for (at, count, tokens, seconds, guest, requests), ratio in zip(speeds, ratios, strict=True):
+            off = 0.0 if ratio is None else ratio - level.value
             if abs(off) > CUT:
                 # What the level does not take for this fast or slow, the shape does not either, nor for much.
                 tokens *= exp(min(CUT - off, 0.0))
                 seconds *= exp(min(CUT + off, 0.0))
                 part = min(_LONG / tokens, 1.0)
                 tokens, seconds, requests = part * tokens, part * seconds, min(requests, 1.0)
-        tokens /= self.level.factor
-        sketch.add(at, count, tokens, seconds, requests)
-        return tokens, seconds
+            tokens /= level.factor
+            (self._guests if guest else self._shape).sketch.add(at, count, tokens, seconds, requests)
+            taken.append((tokens, seconds))
+        return taken
 
-    def _fit(self, sketch: Sketch) -> list[float]:
-        points = sketch.points()
-        return fit(points, self.level.noise) if points else []
+    def _compare(self, speeds: Sequence[Speed]) -> list[float | None]:
+        """How fast each was against the curve, as a logarithm, where that can be said; the level follows."""
+        ratios: list[float | None] = []
+        weight = first = second = doubts = 0.0
+        answers = 0
+        for _, count, tokens, seconds, guest, requests in speeds:
+            evidence = self._guests if guest else self._shape
+            doubt = evidence.doubts[nearest(count)] if evidence.doubts else inf
+            if doubt == inf:
+                ratios.append(None)
+                continue
+            ratio = log(tokens * pace_at(evidence.paces, count) / seconds)
+            ratios.append(ratio)
+            part = requests * min(tokens / _LONG, 1.0)
+            weight += part
+            first += part * ratio
+            second += part * ratio * ratio
+            doubts += part * doubt
+            answers += requests <= 1.0
+        if weight:
+            mean = first / weight
+            among = max(second / weight - mean * mean, 0.0)
+            self._level.observe(speeds[-1].at, mean, weight, doubts / weight, answers=answers, among=among)
+        return ratios
 
     def _made_curve(self) -> Curve:
         first, prefill = self._first.line()
-        if not self._paces:
+        if not self._shape.paces:
             return UNKNOWN._replace(newest=self._newest, first=first, prefill=prefill, output=self._output)
-        factor = self.level.factor
-        rates = tuple(factor / pace for pace in self._paces)
+        factor = self._level.factor
+        rates = tuple(factor / pace for pace in self._shape.paces)
         return Curve(
             rates,
             gains(rates, self._weight),
-            _near(self._shape.points()),
+            _near(self._shape.sketch.points()),
             self._requests,
             self._newest,
-            self.level.spread,
+            self._level.spread,
             first,
             prefill,
             self._output,
         )
 
 
-def pace_at(paces: Sequence[float], count: float) -> float:
-    """Seconds per token at any in-flight count."""
-    at = bisect_left(NODES, count)
-    if at == 0:
-        return paces[0]
-    if at == len(NODES):
-        return paces[-1]
-    part = (count - NODES[at - 1]) / (NODES[at] - NODES[at - 1])
-    return paces[at - 1] + part * (paces[at] - paces[at - 1])
+def _nothing(half_life: float) -> tuple[Evidence, Evidence]:
+    """The shape, for observations divided by the level; and of single requests beside the other pool's load."""
+    return Evidence(Sketch(half_life)), Evidence(Sketch(half_life, young=False), doubted=False)
 
 
 def _sound(curve: Curve, paces: Sequence[float]) -> bool:

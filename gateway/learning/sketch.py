@@ -90,9 +90,9 @@ class Sketch:
             self._reach[node] += reach
             self._square[node] += reach * inflight
 
-    def near(self, inflight: float) -> float:
-        """Requests observed next to this count."""
-        return self._requests[nearest(inflight)] / self._weight
+    def near(self) -> list[float]:
+        """Requests observed next to each node."""
+        return [held / self._weight for held in self._requests]
 
     def points(self) -> list[Point]:
         """What there is, by rising in-flight."""

@@ -105,3 +105,37 @@ def test_where_little_was_seen_the_curve_mends_and_not_the_level() -> None:
     serve(learning, "speculative", PACE, [40.0] * 5, start=end)
     assert learning.pools["speculative"].level.factor == pytest.approx(1.0, abs=0.1)
     assert learning.curves(end + 60)[0].rate(8) == pytest.approx(1 / PACE(8), rel=0.1)
+
+
+def test_a_burst_at_counts_that_were_guessed_does_not_move_it() -> None:
+    """What a curve was before a burst is no measure at counts that it had not seen, however many come at once."""
+    learning = Learning(LearningSettings())
+    flat, end = straight(0.005, 0.00002), serve(learning, "speculative", PACE, [1.0] * 10)
+    for number in range(60):
+        learning.observe("speculative", observation(end + 1 + 0.01 * number, 40.0, flat(40.0)))
+    end = serve(learning, "speculative", flat, [40.0] * 40, start=end + 2, noise=0.02)
+    curve = learning.curves(end + 1)[0]
+    assert learning.pools["speculative"].level.factor == pytest.approx(1.0, abs=0.05)
+    assert curve.rate(1) == pytest.approx(1 / PACE(1), rel=0.1)
+    assert curve.rate(40) == pytest.approx(1 / flat(40), rel=0.1)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_many_that_end_together_count_by_their_mean(order: int) -> None:
+    """Of those that began together, the first to have a token waited for the others' prompts, and end with them."""
+    learning = Learning(LearningSettings())
+    end = serve(learning, "speculative", PACE, COUNTS + [100.0] * 40, noise=0.05)
+    before = learning.pools["speculative"].level.value
+    for _ in range(4):
+        end += 20.0
+        for number in range(-50, 50)[::order]:
+            learning.observe("speculative", observation(end, 100.0, PACE(100.0) * (1 + 0.004 * number)))
+        learning.curves(end)
+    assert learning.pools["speculative"].level.value == pytest.approx(before, abs=0.04)
+
+
+def test_a_change_shows_at_once_where_hundreds_end_every_second() -> None:
+    learning = Learning(LearningSettings())
+    end = serve(learning, "speculative", PACE, [100.0] * 400, every=0.005, noise=0.2)
+    end = serve(learning, "speculative", SLOWER, [100.0] * 200, start=end, every=0.005, noise=0.2)
+    assert learning.curves(end + 1)[0].rate(100) == pytest.approx(1 / SLOWER(100), rel=0.1)
