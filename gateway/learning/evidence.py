@@ -53,6 +53,11 @@ class Evidence:
         self.paces = fit(points, noise) if points else []
         self.doubts = [self._doubt(near) for near in self.sketch.near()] if points else []
 
+    def forget(self) -> None:
+        """Begin anew."""
+        self.sketch.forget()
+        self.paces, self.doubts = [], []
+
     def _doubt(self, near: float) -> float:
         if near < _COMPARABLE:
             return inf

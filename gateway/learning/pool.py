@@ -36,37 +36,38 @@ _NEIGHBOURS = 1.3
 
 
 class PoolLearning:
-    """What is known of one pool's speed. `curve` is the last fit; `refresh` makes it anew.
-
-    `own`: where what is observed is kept apart from what others have told.
-    """
+    """What is known of one pool's speed. `curve` is the last fit; `refresh` makes it anew."""
 
     def __init__(self, half_life: float, weight: float, *, shared: bool) -> None:
         """See LearningSettings."""
-        self._half_life, self._weight = half_life, weight
+        self._weight = weight
         self._shared = shared
         self._failed = False
-        self._shape, self._guests = _nothing(half_life)
+        # The shape, for observations divided by the level; `_guests`: of single requests beside the other pool's load.
+        self._shape = Evidence(Sketch(half_life))
+        self._guests = Evidence(Sketch(half_life, young=False), doubted=False)
         self._first = FirstToken(half_life)
         self._level = Level()
         # Those that ended together: what held one up held up the others, and as one they are learned from.
         self._pending: list[Speed] = []
-        self._requests = self._output = self._told = 0.0
-        self.own: Own | None = None
+        self._own = self._begun()
+        # Beside its own: requests that others told of and those from before, and when the newest of them was.
+        self._told = self._earlier = 0.0
         self._newest = NEVER
+        self._output = 0.0
         self._stale = False
         self.curve: Curve = UNKNOWN
 
     def observe(self, seen: Observation) -> None:
         """Take in a request that has ended."""
-        own, ttft = self.own, seen.ttft
+        own, ttft, tokens, seconds = self._own, seen.ttft, float(seen.tokens), seen.seconds
+        own.observed += 1
         if ttft is not None:
-            ttft = self._first.add(seen.at, seen.waiting, ttft)
-        if own is not None:
-            own.observe(seen, ttft)
-        if seen.finished and seen.tokens:
-            self._lengthen(seen.tokens, 1.0)
-        tokens, seconds = float(seen.tokens), seen.seconds
+            self._first.add(seen.at, seen.waiting, ttft)
+        if seen.finished and tokens:
+            own.ended += 1.0
+            own.tokens += tokens
+            self._lengthen(tokens, 1.0)
         if ttft is not None:
             # What came with the first byte was not generated after it.
             tokens -= tokens / seen.events if seen.events else 1.0
@@ -101,7 +102,7 @@ class PoolLearning:
                 part = min(1.0 / requests, _LONGEST_TOLD / seconds)
                 if weight > _NONE and _FASTEST_TOLD <= seconds / (told.level * tokens) <= _SLOWEST_TOLD:
                     each = told.level * tokens * part, seconds * part
-                    self._learn([Speed(at, moment / seconds, *each, guest, weight)])
+                    self._learn([Speed(at, moment / seconds, *each, guest, weight)], told=True)
                     self._stale = True
         first = told.first.since(before.first)
         if share * first[0] > _NONE:
@@ -110,9 +111,7 @@ class PoolLearning:
         ended, tokens = told.ended - before.ended, told.tokens - before.tokens
         if ended >= 1.0 and tokens > 0.0:
             self._lengthen(min(tokens / ended, _MOST_OUTPUT), share * ended)
-        more = max(told.seen - before.seen, 0.0)
-        self._requests += more
-        self._told += more
+        self._told += max(told.seen - before.seen, 0.0)
         if told.idle is not None:
             self._newest = max(self._newest, at - told.idle)
         if not self._shape.paces:
@@ -128,7 +127,15 @@ class PoolLearning:
     def observed(self) -> float:
         """The others."""
         self._settle()
-        return self._requests - self._told
+        return self._own.seen + self._earlier
+
+    def start_telling(self) -> Own:
+        """What was observed until now is told to nobody; what is from now on is in what this returns, too."""
+        self._settle()
+        own, self._own = self._own, self._begun()
+        self._earlier += own.seen
+        self._newest = max(self._newest, own.newest)
+        return self._own
 
     def refresh(self) -> None:
         """Make the curve of what has come in. What no curve can be made of is forgotten, and the last one stays."""
@@ -149,22 +156,23 @@ class PoolLearning:
     def prior(self, points: Sequence[tuple[float, float]], at: float) -> None:
         """Take these (in-flight on a replica, tokens per second of one request) for observed then."""
         for count, rate in points:
-            self._shape.sketch.add(at, count, 100.0, 100.0 / rate, _PRIOR)
-            self._requests += _PRIOR
+            self._shape.sketch.add(at, count, 100.0, 100.0 / rate, _PRIOR, told=True)
+            self._earlier += _PRIOR
         self._newest, self._stale = at, True
         self._level.doubt()
 
     def dump(self) -> dict[str, Any]:
         """What was learned, as JSON-able values; `age` of the newest observation against `now` is the caller's."""
         self._settle()
+        newest = self._latest()
         return {
             "shape": self._shape.sketch.dump(),
             "guests": self._guests.sketch.dump(),
             "first": self._first.dump(),
             "level": self._level.value,
-            "requests": self._requests,
+            "requests": self.told + self.observed,
             "output": self._output,
-            "newest": self._newest if self._newest > NEVER else None,
+            "newest": newest if newest > NEVER else None,
         }
 
     def load(self, dumped: Mapping[str, Any]) -> None:
@@ -173,7 +181,7 @@ class PoolLearning:
         self._guests.sketch.merge(dumped["guests"])
         self._first.merge(dumped["first"])
         self._level.start(dumped["level"])
-        self._requests, self._output = dumped["requests"], dumped["output"]
+        self._earlier, self._output = dumped["requests"], dumped["output"]
         self._newest = NEVER if dumped["newest"] is None else dumped["newest"]
         self._stale = True
 
@@ -182,9 +190,16 @@ class PoolLearning:
         if not self._failed:
             self._failed = True
             _log.exception("adaptive: no curve can be made of what was learned of a pool, which is forgotten")
-        self._shape, self._guests = _nothing(self._half_life)
-        self._first, self._level = FirstToken(self._half_life), Level()
+        for part in (self._shape, self._guests, self._first):
+            part.forget()
+        self._level = Level()
         self._output = 0.0
+
+    def _begun(self) -> Own:
+        return Own(self._shape.sketch, self._guests.sketch, self._first)
+
+    def _latest(self) -> float:
+        return max(self._newest, self._own.newest)
 
     def _lengthen(self, tokens: float, requests: float) -> None:
         """So many have ended, with so many tokens each."""
@@ -200,25 +215,16 @@ class PoolLearning:
         if not pending:
             return
         self._pending = []
-        taken = self._learn(pending)
-        guests = 0
-        own = self.own
-        for (at, count, _, _, guest, _), (tokens, seconds) in zip(pending, taken, strict=True):
-            guests += guest
-            if own is not None:
-                own.learn(at, count, tokens, seconds, guest=guest)
-        self._requests += len(pending) - guests
-        self._newest = max(self._newest, pending[-1].at)
+        self._learn(pending)
+        own = self._own
+        own.seen += len(pending) - (sum(speed.guest for speed in pending) if self._shared else 0)
+        own.newest = max(own.newest, pending[-1].at)
         self._stale = True
 
-    def _learn(self, speeds: Sequence[Speed]) -> list[tuple[float, float]]:
-        """First the level, from all together, then the shape, from each.
-
-        Gives back the tokens and seconds that the sketch took for each.
-        """
+    def _learn(self, speeds: Sequence[Speed], *, told: bool = False) -> None:
+        """First the level, from all together, then the shape, from each. `told`: by another gateway."""
         level = self._level
         ratios = self._compare(speeds)
-        taken = []
         for (at, count, tokens, seconds, guest, requests), ratio in zip(speeds, ratios, strict=True):
             off = 0.0 if ratio is None else ratio - level.value
             if abs(off) > CUT:
@@ -228,9 +234,7 @@ class PoolLearning:
                 part = min(_LONG / tokens, 1.0)
                 tokens, seconds, requests = part * tokens, part * seconds, min(requests, 1.0)
             tokens /= level.factor
-            (self._guests if guest else self._shape).sketch.add(at, count, tokens, seconds, requests)
-            taken.append((tokens, seconds))
-        return taken
+            (self._guests if guest else self._shape).sketch.add(at, count, tokens, seconds, requests, told=told)
 
     def _compare(self, speeds: Sequence[Speed]) -> list[float | None]:
         """How fast each was against the curve, as a logarithm, where that can be said; the level follows."""
@@ -260,25 +264,20 @@ class PoolLearning:
     def _made_curve(self) -> Curve:
         first, prefill = self._first.line()
         if not self._shape.paces:
-            return UNKNOWN._replace(newest=self._newest, first=first, prefill=prefill, output=self._output)
+            return UNKNOWN._replace(newest=self._latest(), first=first, prefill=prefill, output=self._output)
         factor = self._level.factor
         rates = tuple(factor / pace for pace in self._shape.paces)
         return Curve(
             rates,
             gains(rates, self._weight),
             _near(self._shape.sketch.points()),
-            self._requests,
-            self._newest,
+            self.told + self.observed,
+            self._latest(),
             self._level.spread,
             first,
             prefill,
             self._output,
         )
-
-
-def _nothing(half_life: float) -> tuple[Evidence, Evidence]:
-    """The shape, for observations divided by the level; and of single requests beside the other pool's load."""
-    return Evidence(Sketch(half_life)), Evidence(Sketch(half_life, young=False), doubted=False)
 
 
 def _sound(curve: Curve, paces: Sequence[float]) -> bool:

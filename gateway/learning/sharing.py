@@ -7,7 +7,6 @@ as if one had seen all of it. What was told by a gateway that is gone fades as i
 from collections.abc import Set
 
 from gateway.learning.learning import Learning
-from gateway.learning.own import Own
 from gateway.learning.report import NOTHING, Report
 
 # Half-lives of absence after which another gateway is forgotten: what it says then it says anew.
@@ -18,17 +17,15 @@ class Shares:
     """One learning's share in what several learn. Pure: reports come and go by the caller's hands."""
 
     def __init__(self, learning: Learning, epoch: str, before: "Shares | None" = None) -> None:
-        """Keep what is observed from now on apart. `epoch`: a name that nobody has had.
+        """Tell of what is observed from now on. `epoch`: a name that nobody has had.
 
         `before`: the shares of the learning whose dump this one has loaded.
         """
         self.learning = learning
         self._epoch = epoch
-        self._own = {role: Own(learning.settings.half_life) for role in learning.pools}
+        self._own = {role: pool.start_telling() for role, pool in learning.pools.items()}
         self._taken: dict[str, Report] = {} if before is None else dict(before._taken)
         self._missed: dict[str, float] = {}
-        for role, pool in learning.pools.items():
-            pool.own = self._own[role]
 
     @property
     def observed(self) -> int:

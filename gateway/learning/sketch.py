@@ -17,6 +17,10 @@ _LARGE = 2.0**40
 _STEP, _YOUTH = 0.5, 0.5
 # In-flight counts that differ by less than this part are taken for the same.
 _SAME = 1e-3
+# Less of a request than this is nothing.
+_NONE = 1e-9
+# So many halvings leave nothing.
+FORGOTTEN = 128.0
 
 
 def nearest(inflight: float) -> int:
@@ -47,28 +51,34 @@ class Sketch:
     Tokens and seconds are added up, not rates: a long answer tells more than a short one, and the quotient of the sums
     is right for any mix of lengths. While a pool is not used its sums do not age, save by a quarter of the half-life at
     the next observation: that nothing was seen is no evidence against what was.
+
+    What was observed here is kept apart from what was told, so that it can be told to others; both count alike.
     """
 
-    def __init__(self, half_life: float, *, young: bool = True, slopes: bool = True) -> None:
-        """`half_life` is in seconds; not `young`: it holds from the beginning. `slopes`: whether points shall have one.
+    def __init__(self, half_life: float, *, young: bool = True) -> None:
+        """`half_life` is in seconds; not `young`: it holds from the beginning.
 
         `aged`: how often what was added first has been halved since.
         """
         self.half_life = half_life
         self._least = 0.0 if young else half_life
-        self._slopes = slopes
         self.aged = 0.0
+        self._begin()
+
+    def _begin(self) -> None:
         self._weight = 1.0
         self._at: float | None = None
-        size = len(NODES)
-        self._requests, self._tokens = [0.0] * size, [0.0] * size
-        self._seconds, self._moment = [0.0] * size, [0.0] * size
-        # Tokens x in-flight and tokens x its square.
-        self._reach, self._square = [0.0] * size, [0.0] * size
         self._age = 0.0
+        # By node: requests, tokens, seconds, seconds x in-flight, tokens x in-flight and tokens x its square.
+        self._own, self._told = _nothing(), _nothing()
 
-    def add(self, at: float, inflight: float, tokens: float, seconds: float, share: float = 1.0) -> None:
-        """Take in `tokens` in `seconds` at a mean of `inflight`; `share`: as how much of a request it counts."""
+    def add(
+        self, at: float, inflight: float, tokens: float, seconds: float, share: float = 1.0, *, told: bool = False
+    ) -> None:
+        """Take in `tokens` in `seconds` at a mean of `inflight`; `share`: as how much of a request it counts.
+
+        `told`: it was not observed here.
+        """
         if self._at is None:
             self._at = at
         elif at - self._at > _STEP:
@@ -80,53 +90,81 @@ class Sketch:
             self._at = at
             if self._weight > _LARGE:
                 self._rescale()
-        node, weight = nearest(inflight), self._weight * share
-        self._requests[node] += weight
-        self._tokens[node] += weight * tokens
-        self._seconds[node] += weight * seconds
-        self._moment[node] += weight * seconds * inflight
-        if self._slopes:
-            reach = weight * tokens * inflight
-            self._reach[node] += reach
-            self._square[node] += reach * inflight
+        row = (self._told if told else self._own)[nearest(inflight)]
+        weight = self._weight * share
+        tokens *= weight
+        seconds *= weight
+        reach = tokens * inflight
+        row[0] += weight
+        row[1] += tokens
+        row[2] += seconds
+        row[3] += seconds * inflight
+        row[4] += reach
+        row[5] += reach * inflight
 
     def near(self) -> list[float]:
         """Requests observed next to each node."""
-        return [held / self._weight for held in self._requests]
+        return [(own[0] + told[0]) / self._weight for own, told in zip(self._own, self._told, strict=True)]
 
     def points(self) -> list[Point]:
         """What there is, by rising in-flight."""
-        return [self._point(node) for node, held in enumerate(self._requests) if held / self._weight > 1e-9]
+        weight = self._weight
+        return [_point(row, weight) for row in self._both() if row[0] / weight > _NONE]
 
     def dump(self) -> list[list[float]]:
         """The sums of each node that has any: node, requests, tokens, seconds, seconds x in-flight; then tokens x
         in-flight, and x its square."""
-        rows = zip(*self._sums(), strict=True)
-        scaled = ([value / self._weight for value in row] for row in rows)
-        return [[node, *row] for node, row in enumerate(scaled) if row[0] > 1e-9]
+        return self._scaled(self._both())
+
+    def own(self) -> list[list[float]]:
+        """As `dump`, of what was observed here since `start_telling`."""
+        return self._scaled(self._own)
+
+    def start_telling(self) -> None:
+        """What there is until now is not `own`."""
+        self._told, self._own = self._both(), _nothing()
 
     def merge(self, rows: Sequence[Sequence[float]], share: float = 1.0) -> None:
-        """Add what another has dumped, as if it had been observed just now; the last two of a row may be missing."""
+        """Add what another has dumped, as if it had been told just now; the last two of a row may be missing."""
         for node, requests, tokens, seconds, moment, *more in rows:
             mean = moment / seconds if seconds else 0.0
-            row = requests, tokens, seconds, moment, *(more or (tokens * mean, tokens * mean * mean))
-            for sums, value in zip(self._sums(), row, strict=True):
-                sums[int(node)] += value * self._weight * share
+            values = requests, tokens, seconds, moment, *(more or (tokens * mean, tokens * mean * mean))
+            held = self._told[int(node)]
+            held[:] = [have + value * self._weight * share for have, value in zip(held, values, strict=True)]
 
-    def _point(self, node: int) -> Point:
-        tokens, seconds = self._tokens[node], self._seconds[node]
-        mean, pace = self._reach[node] / tokens, seconds / tokens
-        requests = self._requests[node] / self._weight
-        variance = self._square[node] / tokens - mean * mean
-        if variance <= (_SAME * mean) ** 2:
-            return Point(mean, pace, requests)
-        # Seconds = tokens x (a + slope x in-flight), by least squares with tokens for weights.
-        return Point(mean, pace, requests, sqrt(variance), (self._moment[node] / tokens - mean * pace) / variance)
+    def forget(self) -> None:
+        """Begin anew. For `aged`, what there was has faded."""
+        self._begin()
+        self.aged += FORGOTTEN
 
-    def _sums(self) -> tuple[list[float], ...]:
-        return self._requests, self._tokens, self._seconds, self._moment, self._reach, self._square
+    def _both(self) -> list[list[float]]:
+        return [_sum(own, told) for own, told in zip(self._own, self._told, strict=True)]
+
+    def _scaled(self, rows: Sequence[Sequence[float]]) -> list[list[float]]:
+        weight = self._weight
+        return [[node, *(value / weight for value in row)] for node, row in enumerate(rows) if row[0] / weight > _NONE]
 
     def _rescale(self) -> None:
-        for sums in self._sums():
-            sums[:] = [value / self._weight for value in sums]
+        for row in (*self._own, *self._told):
+            row[:] = [value / self._weight for value in row]
         self._weight = 1.0
+
+
+def _nothing() -> list[list[float]]:
+    return [[0.0] * 6 for _ in NODES]
+
+
+def _sum(own: list[float], told: list[float]) -> list[float]:
+    if not told[0]:
+        return own
+    return [mine + theirs for mine, theirs in zip(own, told, strict=True)] if own[0] else told
+
+
+def _point(row: Sequence[float], weight: float) -> Point:
+    held, tokens, seconds, moment, reach, square = row
+    mean, pace, requests = reach / tokens, seconds / tokens, held / weight
+    variance = square / tokens - mean * mean
+    if variance <= (_SAME * mean) ** 2:
+        return Point(mean, pace, requests)
+    # Seconds = tokens x (a + slope x in-flight), by least squares with tokens for weights.
+    return Point(mean, pace, requests, sqrt(variance), (moment / tokens - mean * pace) / variance)

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from gateway.learning.sketch import FORGOTTEN
+
 # Seconds within which observations weigh the same.
 _STEP = 0.5
 # A time is far off beyond this factor of what was expected and so many seconds; requests before anything is expected.
@@ -17,38 +19,42 @@ class FirstToken:
     A prompt is read at a speed of tokens per second, after those before it; both coefficients are kept from falling
     below zero, as a line through noise may. One time that is far off counts as one at the bound of what is not: a
     single request may have been held up by anything. Where the next is off to the same side, the old ones are wrong.
+
+    What was observed here is kept apart from what was told, so that it can be told to others; both count alike.
     """
 
     def __init__(self, half_life: float) -> None:
         """`half_life` is in seconds. `aged`: how often what was added first has been halved since."""
         self.aged = 0.0
         self._half_life = half_life
+        self._begin()
+
+    def _begin(self) -> None:
         self._at: float | None = None
         self._side = 0
-        self._sums = [0.0] * 5
+        # Requests, waiting, seconds, waiting x waiting, waiting x seconds: what was observed here, and what was told.
+        self._own, self._told = [0.0] * 5, [0.0] * 5
         # The line of a while ago: to see that a time is nothing odd, it need not be computed for each.
         self._usual = (0.0, 0.0)
 
-    def add(self, at: float, waiting: float, seconds: float, *, checked: bool = False) -> float:
-        """Take in one time to first token, as it is if it was `checked` before. Returns what it counted as."""
+    def add(self, at: float, waiting: float, seconds: float) -> None:
+        """Take in one time to first token."""
         if self._at is None:
             self._at = at
         elif at - self._at > _STEP:
             self._halve(min((at - self._at) / self._half_life, 0.25))
             self._at = at
-        if not checked:
-            seconds = self._believable(waiting, seconds)
-        sums = self._sums
+        seconds = self._believable(waiting, seconds)
+        sums = self._own
         sums[0] += 1.0
         sums[1] += waiting
         sums[2] += seconds
         sums[3] += waiting * waiting
         sums[4] += waiting * seconds
-        return seconds
 
     def line(self) -> tuple[float, float]:
         """`first` and `prefill`; zeros before the first observation."""
-        count, across, up, square, product = self._sums
+        count, across, up, square, product = self.dump()
         if not count:
             return 0.0, 0.0
         spread = count * square - across * across
@@ -60,11 +66,24 @@ class FirstToken:
 
     def dump(self) -> list[float]:
         """The sums."""
-        return list(self._sums)
+        return _sum(self._own, self._told)
+
+    def own(self) -> list[float]:
+        """As `dump`, of what was observed here since `start_telling`."""
+        return list(self._own)
+
+    def start_telling(self) -> None:
+        """What there is until now is not `own`."""
+        self._told, self._own = self.dump(), [0.0] * 5
 
     def merge(self, sums: Sequence[float]) -> None:
         """Add what another has dumped."""
-        self._sums = [mine + theirs for mine, theirs in zip(self._sums, sums, strict=True)]
+        self._told = _sum(self._told, sums)
+
+    def forget(self) -> None:
+        """Begin anew. For `aged`, what there was has faded."""
+        self._begin()
+        self.aged += FORGOTTEN
 
     def _believable(self, waiting: float, seconds: float) -> float:
         first, prefill = self._usual
@@ -72,7 +91,7 @@ class FirstToken:
         if _LIKE * seconds >= expected >= seconds / _LIKE:
             self._side = 0
             return seconds
-        if self._sums[0] < _ENOUGH:
+        if self._own[0] + self._told[0] < _ENOUGH:
             return seconds
         first, prefill = self._usual = self.line()
         expected = first + prefill * waiting
@@ -86,4 +105,9 @@ class FirstToken:
     def _halve(self, times: float) -> None:
         self.aged += times
         left = 2.0**-times
-        self._sums = [left * total for total in self._sums]
+        self._own = [left * total for total in self._own]
+        self._told = [left * total for total in self._told]
+
+
+def _sum(own: Sequence[float], told: Sequence[float]) -> list[float]:
+    return [mine + theirs for mine, theirs in zip(own, told, strict=True)]
