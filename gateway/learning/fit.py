@@ -70,14 +70,15 @@ def fit(points: Sequence[Point], noise: float = 0.0) -> list[float]:
 
 def _line(points: Sequence[Point]) -> _Line:
     """By weighted least squares of relative errors, within bounds."""
-    total = across = up = 0.0
+    seen = total = across = up = 0.0
     for inflight, pace, requests, _, _ in points:
         weight = min(requests, _PULL)
+        seen += requests
         total += weight
         across += weight * inflight
         up += weight * pace
     count, mean = across / total, up / total
-    share = _AT_FIRST + (_AT_LAST - _AT_FIRST) * total / (total + _HALF_WAY)
+    share = _AT_FIRST + (_AT_LAST - _AT_FIRST) * seen / (seen + _HALF_WAY)
     square, product = _BELIEF, _BELIEF * share
     for inflight, pace, requests, spread, slope in points:
         weight, aside = min(requests, _PULL) * (mean / pace) ** 2, inflight / count - 1

@@ -10,6 +10,9 @@ from math import exp, log, sqrt
 # Variance of the factor's logarithm that a second adds: while the pool is observed, and beyond the first few seconds
 # since it last was, when anything may have happened (20% in half a minute). Where that ends: 40%.
 _DRIFT, _UNSEEN, _SEEN_SECONDS, _WIDEST = 1.0e-5, 1.6e-3, 5.0, 0.16
+# The first of these for the level that the shape goes by. How steep a curve is shows while a pool holds a few requests
+# more or less for a minute or two: a level that moves within that time takes it for its own.
+_STEADY = 1.0e-7
 # Two observations in a row so many standard deviations off, in the same direction, are a jump. One alone may be a burst
 # of prompts, or what an engine was held up by.
 _JUMP = 2.5
@@ -30,13 +33,14 @@ class Level:
     """A Kalman filter of the factor's logarithm (a random walk observed with noise) that also accepts jumps.
 
     The longer nothing was observed, the more one observation counts; the noise is learned from the residuals.
+    `steady`: a factor that drifts less and jumps along, for the shape to be learned by.
     """
 
     def __init__(self) -> None:
         """At the curve, which is made of the same requests: what they say of the speed as such is in it."""
-        self.value = 0.0
-        self.factor = 1.0
-        self.variance = 0.0
+        self.value = self._slow = 0.0
+        self.factor = self.steady = 1.0
+        self.variance = self._slow_variance = 0.0
         self.noise = _FIRST
         self.scatter = _FIRST
         self._at: float | None = None
@@ -47,11 +51,11 @@ class Level:
 
     def start(self, value: float) -> None:
         """Begin at this logarithm of the factor."""
-        self._set(value)
+        self._set(value, value)
 
     def doubt(self) -> None:
         """The curve comes from elsewhere."""
-        self.variance = _WIDEST
+        self.variance = self._slow_variance = _WIDEST
 
     @property
     def spread(self) -> float:
@@ -75,16 +79,17 @@ class Level:
         count. What differs by no more than that is for the curve to mend: a level that followed the first requests of
         a start would take all that was learned before along.
         """
-        variance = self.variance
+        variance, slow = self.variance, self._slow_variance
         if self._at is not None:
             passed = at - self._at
             if passed <= 0.0:
                 at = self._at
-            elif passed <= _SEEN_SECONDS:
-                variance = min(variance + _DRIFT * passed, _WIDEST)
             else:
-                unseen = passed - _SEEN_SECONDS
-                variance = min(variance + _DRIFT * (passed - unseen) + _UNSEEN * unseen, _WIDEST)
+                unseen = 0.0
+                if passed > _SEEN_SECONDS:
+                    unseen, passed = _UNSEEN * (passed - _SEEN_SECONDS), _SEEN_SECONDS
+                variance = min(variance + _DRIFT * passed + unseen, _WIDEST)
+                slow = min(slow + _STEADY * passed + unseen, _WIDEST)
         self._at = at
         residual = log_ratio - self.value
         if not -CUT <= residual <= CUT:
@@ -101,17 +106,18 @@ class Level:
         side = (deviation > _JUMP) - (deviation < -_JUMP)
         change = self._changed(deviation, residual)
         if side and side == self._side:
-            variance += residual * residual
-        elif change:
+            change = residual
+        if change:
             variance += change * change
+            slow += change * change
         elif answers:
             # One that is far off is no noise, yet.
             square = min(square * requests / answers, _JUMP * _JUMP * (variance + self.noise))
             self.noise = max(self.noise + memory * (square - self.noise), _LEAST)
         self._side = side
-        gain = variance / (variance + noise)
-        self.variance = variance * (1.0 - gain)
-        self._set(self.value + gain * residual)
+        gain, slowly = variance / (variance + noise), slow / (slow + noise)
+        self.variance, self._slow_variance = variance * (1.0 - gain), slow * (1.0 - slowly)
+        self._set(self.value + gain * residual, self._slow + slowly * (self.value + residual - self._slow))
 
     def _changed(self, deviation: float, residual: float) -> float:
         """By how much they have been off in the mean, if that is a change; else 0."""
@@ -129,8 +135,10 @@ class Level:
         _, requests, residuals = faster if up > _RUN else slower
         return residuals / requests
 
-    def _set(self, value: float) -> None:
-        if not _SLOW <= value <= _FAST:
-            value = _FAST if value > 0.0 else _SLOW
-        self.value = value
-        self.factor = exp(value)
+    def _set(self, value: float, slow: float) -> None:
+        self.value, self._slow = _within(value), _within(slow)
+        self.factor, self.steady = exp(self.value), exp(self._slow)
+
+
+def _within(value: float) -> float:
+    return value if _SLOW <= value <= _FAST else _FAST if value > 0.0 else _SLOW

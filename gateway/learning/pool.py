@@ -233,7 +233,7 @@ class PoolLearning:
                 seconds *= exp(min(CUT + off, 0.0))
                 part = min(_LONG / tokens, 1.0)
                 tokens, seconds, requests = part * tokens, part * seconds, min(requests, 1.0)
-            tokens /= level.factor
+            tokens /= level.steady
             (self._guests if guest else self._shape).sketch.add(at, count, tokens, seconds, requests, told=told)
 
     def _compare(self, speeds: Sequence[Speed]) -> list[float | None]:

@@ -157,6 +157,26 @@ def test_few_more_or_less_at_one_count_tell_how_steep_it_is(pace: Pace, noise: f
         assert curve.rate(count) == pytest.approx(1 / pace(count), rel=0.02 + noise)
 
 
+@pytest.mark.parametrize("seed", range(1, 5))
+@pytest.mark.parametrize("pace", [straight(0.05, 0.0001), straight(0.001, 0.001)], ids=["flat", "steep"])
+def test_a_few_more_or_less_for_a_minute_or_two_tell_how_steep_it_is(pace: Pace, seed: int) -> None:
+    """As where the division between pools is shifted to and fro: the level is not to take what that shows."""
+    learning = Learning(LearningSettings())
+    counts = ([64.0] * 100 + [60.0] * 100 + [64.0] * 100 + [68.0] * 100) * 3
+    serve(learning, "speculative", pace, counts, noise=0.05, seed=seed)
+    curve = speculative(learning)
+    assert curve.rate(56) / curve.rate(72) == pytest.approx(pace(72) / pace(56), rel=0.04)
+
+
+def test_the_longer_a_pool_serves_at_one_count_the_less_is_expected_of_more() -> None:
+    totals = []
+    for requests in (10, 100, 1000):
+        learning = Learning(LearningSettings())
+        serve(learning, "speculative", PACE, [64.0] * requests)
+        totals.append(speculative(learning).rate(128) * 2.0 / speculative(learning).rate(64))
+    assert totals[0] > 1.5 > totals[1] > 1.2 > totals[2] > 1.0
+
+
 def test_noise_alone_makes_no_steep_curve() -> None:
     learning = Learning(LearningSettings())
     serve(learning, "speculative", PACE, [4.0, 8.0, 16.0] * 10)
