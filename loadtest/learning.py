@@ -1,8 +1,8 @@
 """`python -m loadtest.learning`: the policy `adaptive` on two real engines here, as prompts turn from edits to prose.
 
-Writes a picture of where requests went, and what each pool was expected to give them, over time. The engines are
-those of `loadtest.local`; nothing is configured of the pools' speed. Drafting pays for edits, at low load, and not for
-prose.
+Writes a picture of where requests went, and what each pool was expected to give them, over time, and prints when the
+policy's own choices had settled. The engines are those of `loadtest.local`; nothing is configured of the pools' speed.
+Drafting pays for edits, at low load, and not for prose.
 """
 
 import argparse
@@ -14,25 +14,41 @@ from collections.abc import Sequence
 from itertools import cycle
 from pathlib import Path
 from random import Random
+from statistics import fmean
 from typing import NamedTuple
 
 import httpx
 
-from gateway.demo.engines import MODEL_NAME
+from gateway.demo.engines import MODEL_NAME, Drafting
 from loadtest.local import local_gateway
 from loadtest.prompts import library
 
 PHASES = ("regular", "prose", "regular")
+# Where each kind of prompts is answered faster.
+FASTER = {"regular": "speculative", "prose": "baseline"}
+# With one thread a step of 17 tokens takes as long as eight of one: most of a draft must be right. After two tokens
+# that were seen before it often is not, even in edits; after three it mostly is, and for long.
+DRAFTING = Drafting(tokens=24, match=3)
+# Learning goes by requests: short ones are as many in two minutes as with the longer answers of a faster engine.
 TOKENS = 64
 
 
 class Answer(NamedTuple):
-    """When a request was sent (seconds from the start), where it went and why, and how fast it was (tokens/s)."""
+    """When a request was sent (seconds from the start), where it went and why, and how fast it was (tokens/s).
+
+    `ttft`: seconds from then to the first token, from which the speed counts.
+    """
 
     at: float
     pool: str
     reason: str
     rate: float
+    ttft: float
+
+    @property
+    def chosen(self) -> bool:
+        """Whether the policy wanted it there, and not only to learn how it is there."""
+        return self.reason != "exploration"
 
 
 class Expected(NamedTuple):
@@ -59,13 +75,12 @@ def main() -> int:
     parser.add_argument("--plot", type=Path, metavar="PNG", default=Path("learning.png"))
     args = parser.parse_args()
     policy: dict[str, object] = {"kind": "adaptive", "objective": "latency"}
-    with local_gateway(policy=policy) as url:
+    with local_gateway(policy=policy, drafting=DRAFTING) as url:
         timeline = asyncio.run(measure(url, args.seconds, args.clients))
     from loadtest.report.timeline import draw
 
     draw(timeline, args.plot)
-    for kind, pool, count in shares(timeline, args.seconds):
-        print(f"{kind:8} second half: {count:4} requests to {pool}")
+    print("\n".join(report(timeline, args.seconds)))
     return 0
 
 
@@ -110,6 +125,8 @@ async def _ask(http: httpx.AsyncClient, text: str, started: float) -> Answer:
         "temperature": 0,
         "stream": True,
         "stream_options": {"include_usage": True},
+        # There are few prompts, and the pool in use would soon know them all by heart, which the other then does not.
+        "cache_prompt": False,
     }
     at, first, last, tokens = time.monotonic(), 0.0, 0.0, 0
     async with http.stream("POST", "/v1/chat/completions", json=body) as response:
@@ -121,20 +138,43 @@ async def _ask(http: httpx.AsyncClient, text: str, started: float) -> Answer:
                 first = first or last
                 tokens = (json.loads(line[6:]).get("usage") or {}).get("completion_tokens", tokens)
     rate = (tokens - 1) / (last - first) if last > first else 0.0
-    return Answer(at - started, headers["x-spillway-pool"], headers["x-spillway-reason"], rate)
+    return Answer(at - started, headers["x-spillway-pool"], headers["x-spillway-reason"], rate, first - at)
 
 
-def shares(timeline: Timeline, seconds: float) -> list[tuple[str, str, int]]:
-    """How many requests of each phase's second half went to each pool, exploration apart."""
-    found = []
+def report(timeline: Timeline, seconds: float) -> list[str]:
+    """Of each phase: when the policy's own choices had settled, where they went, and how fast answers were."""
+    lines = []
     for start, kind in timeline.phases:
-        half = [
-            one
-            for one in timeline.answers
-            if start + seconds / 2 <= one.at < start + seconds and one.reason != "exploration"
-        ]
-        found += [(kind, pool, sum(one.pool == pool for one in half)) for pool in ("speculative", "baseline")]
-    return found
+        phase = [one for one in timeline.answers if start <= one.at < start + seconds]
+        chosen = [one for one in phase if one.chosen]
+        second = [one for one in chosen if one.at >= start + seconds / 2]
+        since = settled(chosen, FASTER[kind])
+        held = sum(one.pool == FASTER[kind] for one in second)
+        lines.append(
+            f"{kind:8} {'never only' if since is None else f'{since - start:5.1f} s until only'} to {FASTER[kind]}; "
+            f"in the second half {held} of {len(second)}"
+        )
+        for pool in FASTER.values():
+            some = [one for one in phase if one.pool == pool]
+            if some:
+                rates = [one.rate for one in some]
+                lines.append(
+                    f"{'':8} {pool}: {len(some)} requests, {sum(one.chosen for one in some)} by choice, "
+                    f"{fmean(rates):.0f} tok/s ({min(rates):.0f} to {max(rates):.0f}), "
+                    f"first token after {fmean(one.ttft for one in some) * 1000:.0f} ms"
+                )
+    return lines
+
+
+def settled(chosen: Sequence[Answer], pool: str) -> float | None:
+    """When the first was sent from which on all went to this pool; None if the last did not."""
+    since = None
+    for one in chosen:
+        if one.pool != pool:
+            since = None
+        elif since is None:
+            since = one.at
+    return since
 
 
 if __name__ == "__main__":

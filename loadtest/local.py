@@ -22,7 +22,7 @@ from gateway.demo.process import Child, ChildFailedError
 from loadtest import cli
 
 HOST = "127.0.0.1"
-POOLS = {"speculative": Drafting(tokens=16, match=2), "baseline": None}
+DRAFTING = Drafting(tokens=16, match=2)
 THRESHOLD = 20  # near where these pools cross with the prompts below
 SLOTS = 48
 CONTEXT = 512
@@ -55,9 +55,12 @@ def main() -> int:
 
 @contextmanager
 def local_gateway(
-    threshold: int = THRESHOLD, mode: str = "switch", policy: dict[str, object] | None = None
+    threshold: int = THRESHOLD,
+    mode: str = "switch",
+    policy: dict[str, object] | None = None,
+    drafting: Drafting = DRAFTING,
 ) -> Iterator[str]:
-    """The URL of a gateway before two engines; `policy` instead of a threshold.
+    """The URL of a gateway before two engines, one of which drafts as `drafting` says; `policy` instead of a threshold.
 
     Raises ChildFailedError, or FileNotFoundError without the model.
     """
@@ -66,24 +69,25 @@ def local_gateway(
         model = prepare_model()
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="spillway-loadtest-")))
         _say("starting two engines and the gateway")
+        pools = {"speculative": drafting, "baseline": None}
         engines = [
             LocalEngine(
                 model,
                 name=f"{pool}-engine",
-                drafting=drafting,
+                drafting=how,
                 slots=SLOTS,
                 context=CONTEXT,
                 similarity=SIMILARITY,
                 log=folder / f"{pool}.log",
             )
-            for pool, drafting in POOLS.items()
+            for pool, how in pools.items()
         ]
         for engine in engines:
             stack.callback(engine.stop)
             engine.start()
         for engine in engines:
             engine.wait_ready()
-        urls = {pool: engine.url for pool, engine in zip(POOLS, engines, strict=True)}
+        urls = {pool: engine.url for pool, engine in zip(pools, engines, strict=True)}
         port = _free_port()
         config = folder / "gateway.yaml"
         config.write_text(yaml.safe_dump(_config(urls, port, policy or _threshold(threshold, mode)), sort_keys=False))

@@ -21,7 +21,7 @@ def draw(timeline: "Timeline", path: Path) -> None:
     figure, (above, below) = plt.subplots(2, 1, figsize=(9, 5.4), sharex=True, layout="constrained")
     for pool, colour in COLOURS.items():
         for explored, marker in ((False, "o"), (True, "x")):
-            chosen = [one for one in timeline.answers if one.pool == pool and (one.reason == "exploration") == explored]
+            chosen = [one for one in timeline.answers if one.pool == pool and one.chosen != explored]
             label = f"{pool}, to explore" if explored else pool
             above.scatter(
                 [one.at for one in chosen], [one.rate for one in chosen], s=16, marker=marker, color=colour, label=label
