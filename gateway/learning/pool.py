@@ -60,28 +60,31 @@ class PoolLearning:
 
     def observe(self, seen: Observation) -> None:
         """Take in a request that has ended."""
-        own, ttft, tokens, seconds = self._own, seen.ttft, float(seen.tokens), seen.seconds
+        at, tokens, seconds, inflight, events, _, ttft, waiting, beside, finished = seen
+        own = self._own
         own.observed += 1
         if ttft is not None:
-            self._first.add(seen.at, seen.waiting, ttft)
-        if seen.finished and tokens:
+            self._first.add(at, waiting, ttft)
+        if finished and tokens:
             own.ended += 1.0
             own.tokens += tokens
             self._lengthen(tokens, 1.0)
         if ttft is not None:
             # What came with the first byte was not generated after it.
-            tokens -= tokens / seen.events if seen.events else 1.0
+            generated = tokens - (tokens / events if events else 1.0)
         else:
-            seconds -= self.curve.first + self.curve.prefill * seen.waiting
-        if tokens < _LEAST_TOKENS or seconds < _LEAST_SECONDS:
+            generated = float(tokens)
+            seconds -= self.curve.first + self.curve.prefill * waiting
+        if generated < _LEAST_TOKENS or seconds < _LEAST_SECONDS:
             return
-        beside = seen.beside if self._shared else 0.0
-        count = max(seen.inflight, 1.0) + beside
+        count = max(inflight, 1.0)
+        if self._shared:
+            count += beside
         pending = self._pending
-        if pending and not 0.0 <= seen.at - pending[0].at <= TOGETHER:
+        if pending and not 0.0 <= at - pending[0].at <= TOGETHER:
             self._settle()
             pending = self._pending
-        pending.append(Speed(seen.at, count, tokens, seconds, beside > _WHOLE * count))
+        pending.append(Speed(at, count, generated, seconds, self._shared and beside > _WHOLE * count))
 
     @property
     def level(self) -> Level:
@@ -207,7 +210,10 @@ class PoolLearning:
             self._output = tokens
         else:
             memory = 1.0 - (1.0 - _OUTPUT_MEMORY) ** requests
-            self._output += memory * (min(tokens, _OUTPUT_CUT * self._output) - self._output)
+            most = _OUTPUT_CUT * self._output
+            if tokens > most:
+                tokens = most
+            self._output += memory * (tokens - self._output)
 
     def _settle(self) -> None:
         """Learn from those that ended together."""
@@ -227,7 +233,7 @@ class PoolLearning:
         ratios = self._compare(speeds)
         for (at, count, tokens, seconds, guest, requests), ratio in zip(speeds, ratios, strict=True):
             off = 0.0 if ratio is None else ratio - level.value
-            if abs(off) > CUT:
+            if off > CUT or off < -CUT:
                 # What the level does not take for this fast or slow, the shape does not either, nor for much.
                 tokens *= exp(min(CUT - off, 0.0))
                 seconds *= exp(min(CUT + off, 0.0))
@@ -249,7 +255,7 @@ class PoolLearning:
                 continue
             ratio = log(tokens * pace_at(evidence.paces, count) / seconds)
             ratios.append(ratio)
-            part = requests * min(tokens / _LONG, 1.0)
+            part = requests if tokens >= _LONG else requests * (tokens / _LONG)
             weight += part
             first += part * ratio
             second += part * ratio * ratio

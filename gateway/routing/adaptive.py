@@ -95,12 +95,14 @@ def decide(
     now, shared = arrival.now, settings.shared_hardware
     budget, trusted, changes, joint, switched, leaning = state
     # How many requests the newcomer makes those of its replica: the one with the fewest gets it.
-    ahead, behind = fast.inflight + fast.outside, base.inflight + base.outside
+    ahead, replicas, _, _, outside = fast
+    behind, others, _, _, beside = base
     if shared:
-        counts = (ahead + behind) // max(fast.ready, base.ready, 1) + 1, 0
-        nodes = index(counts[0]), index(counts[0])
+        count = (ahead + outside + behind + beside) // max(replicas, others, 1) + 1
+        counts, node = (count, 0), index(count)
+        nodes = node, node
     else:
-        counts = ahead // (fast.ready or 1) + 1, behind // (base.ready or 1) + 1
+        counts = (ahead + outside) // (replicas or 1) + 1, (behind + beside) // (others or 1) + 1
         nodes = index(counts[0]), index(counts[1])
     expected, worth = _compare(speculative, baseline, nodes, arrival)
     mode = _trust(speculative, baseline, settings, now, _WILD if trusted else _TAME)
@@ -123,7 +125,7 @@ def decide(
                 output = speculative.output or baseline.output
                 leaning = go_on(leaning, now, output / (min(expected) or 1.0), settings.exploration)
             if leaning.turn % 2:
-                role, leaning = _nudged(role, leaning, load, (speculative, baseline), counts, worth)
+                role, leaning = _nudged(role, leaning, load, (speculative, baseline), counts, nodes, worth)
         placement = prefer(load, role, Reason.ADAPTIVE)
     if isinstance(placement, Refusal):
         # It will ask again.
@@ -161,33 +163,38 @@ def _nudged(
     load: ModelLoad,
     curves: tuple[Curve, Curve],
     counts: tuple[int, int],
+    nodes: tuple[int, int],
     worth: tuple[float, float],
 ) -> tuple[Role, Nudge]:
     """Where to instead of to `role` while the division is shifted: to where the next would go with the shift made."""
     fast, base = load
-    if (role == "speculative") != (state.by > 0) or fast is None or base is None:
+    fewer = state.by
+    if (role == "speculative") != (fewer > 0) or fast is None or base is None:
         return role, state
-    ahead, behind = index(counts[0]), index(counts[1])
-    whole = fast.inflight * curves[0].rates[ahead] + base.inflight * curves[1].rates[behind]
-    curve, count = (curves[1], counts[1]) if role == "speculative" else (curves[0], counts[0])
-    known = max(curve.known[index(count)], curve.known[index(count - 1)])
+    (speculative, baseline), (ahead, behind) = curves, nodes
+    curve, count, node = (baseline, counts[1], behind) if fewer > 0 else (speculative, counts[0], ahead)
+    if curve.known[node] < _KNOWN and curve.known[index(count - 1)] < _KNOWN:
+        return role, state
+    whole = fast.inflight * speculative.rates[ahead] + base.inflight * baseline.rates[behind]
     lost = abs(worth[0] - worth[1]) * max(fast.ready, base.ready)
     by = size(counts, lost, whole)
-    if not by or known < _KNOWN or whole <= 0.0:
+    if not by or whole <= 0.0:
         return role, state
-    there = index(max(counts[0] + by * state.by, 1)), index(max(counts[1] - by * state.by, 1))
-    gained = worth[0] - curves[0].gains[ahead] + curves[0].gains[there[0]]
-    instead = worth[1] - curves[1].gains[behind] + curves[1].gains[there[1]]
+    shift = by * fewer
+    gained = worth[0] - speculative.gains[ahead] + speculative.gains[index(max(counts[0] + shift, 1))]
+    instead = worth[1] - baseline.gains[behind] + baseline.gains[index(max(counts[1] - shift, 1))]
     if (gained >= instead) == (role == "speculative"):
         return role, state
-    return other(role), state._replace(cost=max(state.cost, lost * by / whole))
+    cost = lost * by / whole
+    return other(role), state if cost <= state.cost else Nudge(state.turn, state.until, cost)
 
 
 def _trust(speculative: Curve, baseline: Curve, settings: AdaptiveSettings, now: float, limit: float) -> Mode:
     """Whether both curves are to be believed: "adaptive", or why not."""
     if speculative.requests < _ENOUGH or baseline.requests < _ENOUGH:
         return "no_evidence"
-    if now - min(speculative.newest, baseline.newest) > settings.stale_seconds:
+    stale = settings.stale_seconds
+    if now - speculative.newest > stale or now - baseline.newest > stale:
         return "stale"
     if speculative.spread > limit or baseline.spread > limit:
         return "contradicting"

@@ -66,7 +66,9 @@ def explore(
     pool does not show how fast the pool would be for the whole load: that takes two generations of the whole load.
     """
     credit, at, trial, trying = budget
-    credit = min(credit + settings.exploration, BURST)
+    credit += settings.exploration
+    if credit > BURST:
+        credit = BURST
     if trial:
         if trying == role and _spare(load, role, settings):
             return True, Budget(credit - 1.0, at, trial - 1, role)

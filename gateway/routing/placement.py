@@ -11,10 +11,11 @@ def prefer(load: ModelLoad, role: Role, reason: Reason) -> Placement:
     3. It is full: the other pool if it has room (`overflow`).
     4. Neither has room: refused, as FULL if waiting can help, as DOWN if no pool has a replica.
     """
-    preferred, fallback = load.pool(role), load.pool(other(role))
-    if preferred and preferred.has_room:
+    speculative, baseline = load
+    preferred, fallback = (speculative, baseline) if role == "speculative" else (baseline, speculative)
+    if preferred is not None and preferred.has_room:
         return Choice(role, reason)
-    if fallback and fallback.has_room:
+    if fallback is not None and fallback.has_room:
         down = preferred is None or not preferred.available
         return Choice(other(role), Reason.POOL_DOWN if down else Reason.OVERFLOW)
     return _refusal(preferred, fallback)
