@@ -82,14 +82,8 @@ class Sketch:
         if self._at is None:
             self._at = at
         elif at - self._at > _STEP:
-            passed = at - self._at
-            self._age += passed
-            halvings = min(passed / min(self.half_life, max(_YOUTH * self._age, self._least)), 0.25)
-            self._weight *= 2**halvings
-            self.aged += halvings
+            self._fade(at - self._at)
             self._at = at
-            if self._weight > _LARGE:
-                self._rescale()
         row = (self._told if told else self._own)[nearest(inflight)]
         weight = self._weight * share
         tokens *= weight
@@ -136,6 +130,19 @@ class Sketch:
         """Begin anew. For `aged`, what there was has faded."""
         self._begin()
         self.aged += FORGOTTEN
+
+    def _fade(self, passed: float) -> None:
+        self._age += passed
+        half_life = _YOUTH * self._age
+        if half_life < self._least:
+            half_life = self._least
+        if half_life > self.half_life:
+            half_life = self.half_life
+        halvings = 0.25 if passed >= 0.25 * half_life else passed / half_life
+        self._weight *= 2.0**halvings
+        self.aged += halvings
+        if self._weight > _LARGE:
+            self._rescale()
 
     def _both(self) -> list[list[float]]:
         return [_sum(own, told) for own, told in zip(self._own, self._told, strict=True)]

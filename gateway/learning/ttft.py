@@ -105,8 +105,14 @@ class FirstToken:
     def _halve(self, times: float) -> None:
         self.aged += times
         left = 2.0**-times
-        self._own = [left * total for total in self._own]
-        self._told = [left * total for total in self._told]
+        self._own = _faded(self._own, left)
+        if self._told[0]:
+            self._told = _faded(self._told, left)
+
+
+def _faded(sums: Sequence[float], left: float) -> list[float]:
+    count, across, up, square, product = sums
+    return [left * count, left * across, left * up, left * square, left * product]
 
 
 def _sum(own: Sequence[float], told: Sequence[float]) -> list[float]:
