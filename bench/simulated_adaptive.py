@@ -12,6 +12,7 @@ from functools import partial
 from statistics import fmean
 
 from gateway.simulator import catalogue, compare, specs
+from gateway.simulator.catalogue import CurveSet
 from gateway.simulator.compare import Case
 from gateway.simulator.measures import Look, Result
 from gateway.simulator.sharing import Sharing
@@ -23,8 +24,10 @@ FIXED = [
     *(f"switch:{threshold}" for threshold in (2, 3, 5, 10, 20, 40)),
 ]
 OF_ORACLE, OF_FIXED = 0.97, 0.98
-# The eleventh minute to the fifteenth: what was learned by then is what a server goes by most of its time.
-LEARNED = Plan(10**9, 900.0, 2.0 / 3.0)
+# From the eleventh minute on: what was learned by then is what a server goes by most of its time. For five minutes, or
+# as long as the faster engine alone takes for so many requests: of fifty, two or none explore, and one answer's length
+# is 2% of all tokens.
+LEARNING, LEAST, REQUESTS = 600.0, 300.0, 1000
 FALL, RETURN, END, EVERY = 600.0, 1200.0, 1800.0, 5.0
 FEW = 6
 
@@ -41,9 +44,10 @@ def levels(names: Iterable[str], jobs: int, shared: Sharing | None, seed: int) -
         curves = catalogue.find(name)
         output = f"exponential:{curves.output}"
         for level in curves.levels:
-            load, short = f"closed:{level}", Plan(requests=max(3000, 40 * level))
-            cases = [Case(name, load, policy, short, seed, output=output, shared=shared) for policy in FIXED]
-            cases += [Case(name, load, policy, LEARNED, seed, output=output, shared=shared) for policy in adaptive]
+            load, plan = f"closed:{level}", _learned(curves, level)
+            cases = [
+                Case(name, load, policy, plan, seed, output=output, shared=shared) for policy in (*FIXED, *adaptive)
+            ]
             found = {result.policy: result for result in compare.run_all(cases, jobs)}
             best = max((found[policy] for policy in FIXED), key=lambda result: result.throughput)
             of_oracle = {objective: _of_oracle(found, objective) for objective in OBJECTIVES}
@@ -57,6 +61,13 @@ def levels(names: Iterable[str], jobs: int, shared: Sharing | None, seed: int) -
                     if share < least:
                         missed.append(f"{name} at {level}: {objective} has {share:.3f} of {whom}")
     return missed
+
+
+def _learned(curves: CurveSet, level: int) -> Plan:
+    """The same for all policies, so that they are compared over the same minutes."""
+    fastest = level * max(curves.speculative.rate(level), curves.baseline.rate(level))
+    seconds = max(LEAST, REQUESTS * curves.output / fastest)
+    return Plan(10**9, LEARNING + seconds, LEARNING / (LEARNING + seconds))
 
 
 def _of_oracle(found: dict[str, Result], objective: str) -> float:

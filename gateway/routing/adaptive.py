@@ -8,7 +8,7 @@ compared at the counts that it would make. Pools that share hardware get the who
 from typing import NamedTuple
 
 from gateway.routing.curve import Curve
-from gateway.routing.explore import Budget, explore
+from gateway.routing.explore import Budget, charge, explore
 from gateway.routing.grid import index
 from gateway.routing.nudge import Nudge, go_on, size
 from gateway.routing.placement import prefer
@@ -137,6 +137,7 @@ def decide(
         count = counts[0] if shared or role == "baseline" else counts[1]
         explores, budget = explore(budget, load, other(role), curve, count, settings, now, arrival.ticket)
         if explores:
+            budget = charge(budget, _lost(role, expected, worth) if mode == "adaptive" else 0.0)
             placement, mode = Choice(other(role), Reason.EXPLORATION), "exploring"
     return Decision(placement, mode, expected, worth), AdaptiveState(budget, trusted, changes, joint, switched, leaning)
 
@@ -155,6 +156,12 @@ def _compare(
     soon = fast / (1.0 + fast * (speculative.first + speculative.prefill * (ahead + prompt)) / output)
     late = base / (1.0 + base * (baseline.first + baseline.prefill * (behind + prompt)) / output)
     return (soon, late), (gained - fast + soon, instead - base + late)
+
+
+def _lost(role: Role, expected: tuple[float, float], worth: tuple[float, float]) -> float:
+    """The work that is lost if a request goes elsewhere than to `role`, in requests: its worth, as long as it takes."""
+    here, there, speed = (*worth, expected[1]) if role == "speculative" else (worth[1], worth[0], expected[0])
+    return (here - there) / speed if speed > 0.0 else 0.0
 
 
 def _nudged(

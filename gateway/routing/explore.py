@@ -1,14 +1,16 @@
 """Requests sent where the policy would not, to learn what it would be like there: few, and counted.
 
-Invariant: over any stretch of requests no more than `exploration` of them explore, beyond BURST + LONGEST. None does
-while more than half of the capacity is in use, and none where the evidence is fresh.
+Invariant: over any stretch of requests no more than `exploration` of them explore, beyond BURST + LONGEST, and what
+those lose is no larger a part of the work by what is believed. None does while more than half of the capacity is in
+use, and none where the evidence is fresh.
 """
 
+from math import inf
 from typing import NamedTuple, Protocol
 
 from gateway.routing.curve import Curve
 from gateway.routing.grid import index
-from gateway.routing.types import ModelLoad, Role
+from gateway.routing.types import ModelLoad, PoolLoad, Role
 
 # Explorations that can be saved up; so many are there at the start.
 BURST = 4.0
@@ -16,11 +18,14 @@ BURST = 4.0
 _APART = 3.0
 # Seconds for which a trial goes on that the policy's own choices come between.
 _PATIENCE = 30.0
+# Seconds after its end by which what an exploration told is in the curve.
+_HEARD = 1.5
 # Requests near a count that make it a known one.
 _KNOWN = 0.5
 # What part of those near the pool's present count is little at a higher one.
 _LITTLE = 0.02
-# The most requests in a row that explore.
+# The most requests in a row that explore. As so many one of them counts at most, or a pool that was very slow once is
+# never looked at again.
 LONGEST = 64
 
 
@@ -40,13 +45,15 @@ class Exploring(Protocol):
 class Budget(NamedTuple):
     """`credit`: explorations that may be made; below zero after a trial. `at`: when the last began (monotonic seconds).
 
-    `trial`: of those to come, how many belong to one that has begun; all go to `role`.
+    `trial`: of those to come, how many belong to one that has begun; all go to `role`, where the last went. `silent`:
+    since when nothing is in flight there, and nothing was told.
     """
 
     credit: float = BURST
-    at: float = float("-inf")
+    at: float = -inf
     trial: int = 0
     role: Role = "baseline"
+    silent: float = inf
 
 
 def explore(
@@ -64,8 +71,9 @@ def explore(
     One request tells whether a pool that is not used now has become faster. How it would do with more requests than it
     was ever seen with takes that many more at once, on credit. On shared hardware a request among those in the other
     pool does not show how fast the pool would be for the whole load: that takes two generations of the whole load.
+    An answer of a few tokens tells nothing: then another is sent soon, on credit.
     """
-    credit, at, trial, trying = budget
+    credit, at, trial, trying, silent = budget
     credit += settings.exploration
     if credit > BURST:
         credit = BURST
@@ -75,11 +83,28 @@ def explore(
         if trying != role and now - at <= _PATIENCE:
             # The policy itself sends this one there.
             return False, Budget(credit, at, trial, trying)
-    if credit >= 1.0 and now - at >= _APART and (ticket < 0.5 or curve.requests < 1.0):
+    least = 1.0
+    if credit < 1.0 and trying == role and curve.newest < at:
+        silent = _silence(silent, load.pool(role), curve, now)
+        if now - silent >= _HEARD:
+            least -= BURST
+    else:
+        silent = inf
+    if credit >= least and now - at >= _APART and (ticket < 0.5 or curve.requests < 1.0):
         trial = _trial(curve, count, _reach(load, role), now, settings)
         if trial and _spare(load, role, settings):
             return True, Budget(credit - 1.0, now, trial - 1, role)
-    return False, budget if credit == budget.credit and not budget.trial else Budget(credit, at, 0, role)
+    return False, Budget(credit, at, 0, trying, silent)
+
+
+def charge(budget: Budget, lost: float) -> Budget:
+    """The budget after an exploration that loses so much work, in requests. One is taken for each as it is."""
+    return budget._replace(credit=budget.credit - min(lost, float(LONGEST)) + 1.0) if lost > 1.0 else budget
+
+
+def _silence(since: float, pool: PoolLoad | None, curve: Curve, now: float) -> float:
+    """Since when an exploration that told nothing so far has ended; inf: it goes on, or there was nothing before it."""
+    return inf if pool is None or pool.inflight or curve.requests < 1.0 else min(since, now)
 
 
 def _reach(load: ModelLoad, role: Role) -> int:

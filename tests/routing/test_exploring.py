@@ -2,12 +2,13 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.learning import exact_curve
 from gateway.routing import NODES, UNKNOWN, AdaptiveSettings, AdaptiveState, Arrival, Curve, decide
-from gateway.routing.explore import BURST, LONGEST
+from gateway.routing.explore import BURST, LONGEST, Budget
 from tests.routing.loads import both, pool
 
 TREE, PLAIN = [(1, 240.0), (10, 171.7), (128, 21.6)], [(1, 205.0), (10, 176.5), (128, 80.5)]
@@ -17,10 +18,12 @@ def explored(
     speculative: Curve,
     baseline: Curve,
     requests: list[tuple[float, int, int, float]],
+    *,
+    begun: AdaptiveState | None = None,
     **settings: Any,
 ) -> int:
     """How many of these (seconds since the last, in-flight in both pools, ticket) are sent to explore."""
-    state, made, now, count = AdaptiveState(), AdaptiveSettings(**settings), 1000.0, 0
+    state, made, now, count = begun or AdaptiveState(), AdaptiveSettings(**settings), 1000.0, 0
     for since, fast, plain, ticket in requests:
         now += since
         load = both(pool(fast), pool(plain))
@@ -56,6 +59,30 @@ def test_in_the_long_run_the_share_is_kept() -> None:
     asked = [(0.1, 5, 0, 0.1)] * 20_000
     count = explored(stale, fresh, asked, stale_seconds=1e9)
     assert 0.005 * len(asked) <= count <= 0.01 * len(asked) + BURST + LONGEST
+
+
+def test_an_exploration_that_told_nothing_is_made_again_soon() -> None:
+    """One answer of a few tokens, and nobody would look for a hundred requests more; but not without end."""
+    plain, asked = exact_curve(PLAIN, 1.0), [(1.0, 0, 0, 0.1)] * 60
+    asleep = exact_curve([(count, rate / 1.2) for count, rate in PLAIN], 1.0, 0.0)._replace(requests=9.0)
+    begun, told = AdaptiveState(Budget(1.0)), asleep._replace(newest=1001.5)
+    kept: dict[str, Any] = {"stale_seconds": 1e9, "fresh_seconds": 1e6, "begun": begun}
+    assert explored(told, plain, asked, **kept) == 0
+    kept["fresh_seconds"] = 15.0
+    assert explored(asleep, plain, asked, **kept) == 1 + BURST
+    assert explored(asleep, plain, [(1.0, 1, 0, 0.1)] * 60, **kept) == 1
+
+
+def test_a_pool_that_is_many_times_slower_is_looked_at_the_less_often() -> None:
+    """In the mean what all the looks lose is the share; the pool is never given up for good."""
+    fresh, asked = exact_curve(PLAIN, 1.0), [(0.1, 0, 0, 0.1)] * 100_000
+    counts = []
+    for times in (1.5, 8.0, 1000.0):
+        stale = exact_curve([(count, rate / times) for count, rate in PLAIN], 1.0, 0.0)
+        counts.append(explored(stale, fresh, asked, stale_seconds=1e9, weight=1.0))
+    assert counts[0] == pytest.approx(1000, rel=0.02)
+    assert counts[1] == pytest.approx(1000 / 7, rel=0.05)
+    assert counts[2] == pytest.approx(1000 / 64, abs=2)
 
 
 def test_little_evidence_from_long_ago_does_not_keep_requests_away_for_good() -> None:
