@@ -47,7 +47,7 @@ def start(state: Path, gpus: int, attention: str, seconds: float, local: Path | 
         processes.end(state)
         return NOT_READY
     config = state / "spillway.yaml"
-    config.write_text(yaml.safe_dump(configuration("llamacpp" if local else "sglang", ready)))
+    config.write_text(yaml.safe_dump(configuration("llamacpp" if local else "sglang", ready, shared=gpus == 1)))
     command = [sys.executable, "-m", "gateway.cli", "serve", "--config", str(config)]
     gateway = processes.launch(state, "gateway", command, {}, f"http://127.0.0.1:{GATEWAY}", "/ready")
     return 0 if processes.wait([gateway], 60) else 1
@@ -69,10 +69,10 @@ def stop(state: Path) -> int:
     return 0
 
 
-def configuration(kind: str, ready: Container[str]) -> dict[str, object]:
-    """The gateway's file: for each set a model for each of `POLICIES`, over the same engines."""
+def configuration(kind: str, ready: Container[str], *, shared: bool) -> dict[str, object]:
+    """The gateway's file: for each set a model for each of `POLICIES`, over the same engines; `shared`: on one GPU."""
     models = [
-        _model(f"{name}-{which}", _policy(which, it.threshold), it.engine, kind)
+        _model(f"{name}-{which}", _policy(which, it.threshold, shared=shared), it.engine, kind)
         for name, it in SETS.items()
         if it.engine in ready
         for which in POLICIES
@@ -85,13 +85,13 @@ def configuration(kind: str, ready: Container[str]) -> dict[str, object]:
     }
 
 
-def _policy(which: str, threshold: int) -> dict[str, object]:
+def _policy(which: str, threshold: int, *, shared: bool) -> dict[str, object]:
     if which == "spill":
         # Its pinned requests are the arms of one pool alone.
         return {"kind": "threshold", "mode": which, "threshold": threshold, "allow_pinning": True}
     if which == "switch":
         return {"kind": "threshold", "mode": which, "threshold": threshold, "min_dwell": 0.5}
-    return {"kind": "adaptive", "objective": which}
+    return {"kind": "adaptive", "objective": which, "shared_hardware": shared}
 
 
 def _model(name: str, policy: dict[str, object], engine: str, kind: str) -> dict[str, object]:
@@ -115,8 +115,8 @@ def _sglang(state: Path, name: str, gpus: int, attention: str, called: str = "",
         "grammar-backend": "none",
         # Prompts differ from request to request.
         "disable-radix-cache": "true",
-        # Room for 128 requests of some 1,000 tokens; the rest of the GPU is left to the other engines on it.
-        "max-total-tokens": "160000",
+        # Room for 128 requests of some 1,000 tokens, or 500; the rest of the GPU is left to the other engines on it.
+        "max-total-tokens": "160000" if gpus > 1 else "64000",
         "mem-fraction-static": "0.8",
         "context-length": "4096",
         # An event for each token of 128 requests would measure Python, in the engine's one process for HTTP.

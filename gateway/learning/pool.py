@@ -19,6 +19,10 @@ from gateway.routing import NEVER, NODES, UNKNOWN, Curve, gains
 _log = logging.getLogger("spillway")
 # An answer shorter than this says nothing of a rate.
 _LEAST_TOKENS, _LEAST_SECONDS = 8, 0.02
+# Tokens in a stream's first event, at most: what one step of an engine makes. Where tokens are held back to send fewer
+# events (`--stream-interval`), the first one is not: SGLang 0.5.17 sends where their number modulo the interval is 1
+# (output_streamer.py), which steps of several tokens may miss until the end. An even share would be half of the answer.
+_FIRST_EVENT = 4.0
 # Tokens of an answer from which on its speed is as sure as a longer one's: stalls weigh the less, the longer it takes.
 _LONG = 100.0
 # Requests as many as which a prior's point counts.
@@ -33,6 +37,8 @@ _MOST_TOLD, _LONGEST_TOLD, _FASTEST_TOLD, _SLOWEST_TOLD, _MOST_OUTPUT = 1000.0, 
 # Less of a request than this is what rounding leaves of none.
 _NONE = 0.01
 _NEIGHBOURS = 1.3
+# Requests at a count that make it one that was seen.
+_SOME = 0.5
 
 
 class PoolLearning:
@@ -71,7 +77,7 @@ class PoolLearning:
             self._lengthen(tokens, 1.0)
         if ttft is not None:
             # What came with the first byte was not generated after it.
-            generated = tokens - (tokens / events if events else 1.0)
+            generated = tokens - (min(tokens / events, _FIRST_EVENT) if events else 1.0)
         else:
             generated = float(tokens)
             seconds -= self.curve.first + self.curve.prefill * waiting
@@ -283,6 +289,7 @@ class PoolLearning:
             first,
             prefill,
             self._output,
+            _highest(self._shape.sketch.points()),
         )
 
 
@@ -291,6 +298,10 @@ def _sound(curve: Curve, paces: Sequence[float]) -> bool:
     others = (*curve.gains, curve.requests, curve.spread, curve.first, curve.prefill, curve.output)
     speeds = (*paces, *(() if curve.rates == UNKNOWN.rates else curve.rates))
     return all(0.0 < speed < inf for speed in speeds) and all(isfinite(other) for other in others)
+
+
+def _highest(points: Sequence[Point]) -> float:
+    return max((point.inflight for point in points if point.requests >= _SOME), default=0.0)
 
 
 def _near(points: Sequence[Point]) -> tuple[float, ...]:

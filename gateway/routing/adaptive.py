@@ -5,6 +5,7 @@ compared at the counts that it would make. Pools that share hardware get the who
 `together`. What is not known well enough is not used: then the policy `threshold` decides, and the mode says why.
 """
 
+from math import inf
 from typing import NamedTuple
 
 from gateway.routing.curve import Curve
@@ -20,6 +21,9 @@ from gateway.routing.types import Choice, Mode, ModelLoad, Placement, Reason, Re
 # from what was expected. It is believed again below the second figure.
 _ENOUGH = 2.0
 _WILD, _TAME = 0.7, 0.5
+# On shared hardware, up to what multiple of the most in flight that the baseline was seen with its curve is more than a
+# guess. There the whole load would have to go to find out, where a pool with hardware of its own gets one request more.
+_BEYOND = 2.0
 # Requests near a count that make it a known one.
 _KNOWN = 0.5
 
@@ -105,7 +109,7 @@ def decide(
         counts = (ahead + outside) // (replicas or 1) + 1, (behind + beside) // (others or 1) + 1
         nodes = index(counts[0]), index(counts[1])
     expected, worth = _compare(speculative, baseline, nodes, arrival)
-    mode = _trust(speculative, baseline, settings, now, _WILD if trusted else _TAME)
+    mode = _trust(speculative, baseline, settings, now, _WILD if trusted else _TAME, counts[0], expected)
     role: Role
     if mode != "adaptive":
         placement, switched = _by_threshold(load, switched, settings, now)
@@ -196,8 +200,16 @@ def _nudged(
     return other(role), state if cost <= state.cost else Nudge(state.turn, state.until, cost)
 
 
-def _trust(speculative: Curve, baseline: Curve, settings: AdaptiveSettings, now: float, limit: float) -> Mode:
-    """Whether both curves are to be believed: "adaptive", or why not."""
+def _trust(
+    speculative: Curve,
+    baseline: Curve,
+    settings: AdaptiveSettings,
+    now: float,
+    limit: float,
+    count: int,
+    expected: tuple[float, float],
+) -> Mode:
+    """Whether both curves are to be believed of `count` requests on a replica: "adaptive", or why not."""
     if speculative.requests < _ENOUGH or baseline.requests < _ENOUGH:
         return "no_evidence"
     stale = settings.stale_seconds
@@ -205,7 +217,9 @@ def _trust(speculative: Curve, baseline: Curve, settings: AdaptiveSettings, now:
         return "stale"
     if speculative.spread > limit or baseline.spread > limit:
         return "contradicting"
-    return "adaptive"
+    # On shared hardware the threshold holds until the baseline was seen with about as many.
+    highest = max(settings.threshold, _BEYOND * baseline.highest) if settings.shared_hardware else inf
+    return "no_evidence" if count > highest and expected[0] > expected[1] else "adaptive"
 
 
 def _by_threshold(

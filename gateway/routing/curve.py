@@ -1,6 +1,7 @@
 """What is believed of a pool's speed: a value, made by `learning` or from known points, read by the policy."""
 
 from collections.abc import Sequence
+from math import inf
 from typing import NamedTuple
 
 from gateway.routing.grid import LAST, NODES, index
@@ -14,7 +15,8 @@ class Curve(NamedTuple):
 
     `rates`: tokens per second that one request gets, at each of NODES, never rising. `gains`: what a newcomer is worth
     that makes a replica's requests so many, in the same unit, never rising; see `gains`. `known`: requests observed
-    near each node, old ones counting less; `requests`: all that were ever observed. `newest`: when the last was.
+    near each node, old ones counting less; `requests`: all that were ever observed; `highest`: the most in flight among
+    those that still count for something. `newest`: when the last was.
     `spread`: standard deviation of what was observed about what was expected, as a natural logarithm. Time to first
     token: `first` seconds, and `prefill` for each prompt token that waits on the replica. `output`: mean tokens a
     request generates.
@@ -29,6 +31,7 @@ class Curve(NamedTuple):
     first: float = 0.0
     prefill: float = 0.0
     output: float = 0.0
+    highest: float = inf
 
     def rate(self, count: int) -> float:
         """Tokens per second that one of `count` requests on a replica gets."""

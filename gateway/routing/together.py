@@ -15,12 +15,16 @@ _STEP = 2.0
 
 
 class Together(NamedTuple):
-    """Which pool has the load. `regret`: seconds' worth lost there lately; `strain`: moves not yet forgotten."""
+    """Which pool has the load. `regret`: seconds' worth lost there lately; `strain`: moves not yet forgotten.
+
+    `lost`: what part of its speed the load has lost there since `at`, below zero if the other pool is slower.
+    """
 
     role: Role = "speculative"
     regret: float = 0.0
     strain: float = 0.0
     at: float = float("-inf")
+    lost: float = 0.0
 
 
 def choose(state: Together, worth: tuple[float, float], now: float) -> Together:
@@ -29,17 +33,18 @@ def choose(state: Together, worth: tuple[float, float], now: float) -> Together:
     What the other pool would be faster by adds up, what it would be slower by is taken off again; the load moves once
     the sum is worth some seconds. So a great difference moves it at once and a small one late. Each move doubles what
     the next one takes: a load that hovers about the crossing, where either pool will do, comes to rest.
+
+    Until the next request comes, the difference is that which the last one made: where all come at once, the first one
+    finds none of the others there.
     """
-    role, regret, strain, at = state
+    role, regret, strain, at, lost = state
     passed = now - at if now > at else 0.0
     elapsed = min(passed, _STEP)
-    here, there = worth if role == "speculative" else (worth[1], worth[0])
-    lost = min(max((there - here) / here, -1.0), 1.0) if here > 0 else 1.0 if there > 0 else 0.0
     if strain:
         strain *= 0.5 ** (passed / _FORGET)
-    regret += (lost - _DOUBT * strain) * elapsed
-    if regret <= 0.0:
-        return Together(role, 0.0, strain, now)
+    regret = max(regret + (lost - _DOUBT * strain) * elapsed, 0.0)
     if regret > _PATIENCE * 2 ** min(strain, _DOUBLINGS):
-        return Together(other(role), 0.0, strain + 1.0, now)
-    return Together(role, regret, strain, now)
+        role, regret, strain = other(role), 0.0, strain + 1.0
+    here, there = worth if role == "speculative" else (worth[1], worth[0])
+    lost = min(max((there - here) / here, -1.0), 1.0) if here > 0 else 1.0 if there > 0 else 0.0
+    return Together(role, regret, strain, now, lost)

@@ -194,3 +194,13 @@ def test_a_burst_at_the_start_is_soon_outweighed() -> None:
     curve = speculative(learning)
     for count in (40, 96, 112, 128):
         assert curve.rate(count) == pytest.approx(1 / PACE(count), rel=0.15)
+
+
+@pytest.mark.parametrize("waited", [0.03, 3.0])
+def test_a_stream_of_two_events_had_a_token_in_the_first(waited: float) -> None:
+    """As SGLang with `--stream-interval 4` sends them where it drafts: the first token, and the rest at the end."""
+    learning = Learning(LearningSettings())
+    for number in range(20):
+        seen = observation(float(number), 4.0, PACE(4.0), per_event=256)
+        learning.observe("speculative", seen._replace(seconds=255 * PACE(4.0), events=2, ttft=waited))
+    assert speculative(learning).rate(4) == pytest.approx(1 / PACE(4.0), rel=0.03)

@@ -123,6 +123,17 @@ def test_what_is_not_known_is_left_to_the_threshold(changes: dict[str, float], m
         assert after.changes == 1
 
 
+@pytest.mark.parametrize(
+    ("count", "seen", "mode"), [(40, 3.0, "no_evidence"), (40, 20.0, "adaptive"), (4, 1.0, "adaptive")]
+)
+def test_on_shared_hardware_the_load_does_not_stay_for_a_guess(count: int, seen: float, mode: str) -> None:
+    """Of a pool that served few at once, a line through those says how it would be with forty."""
+    steep = curve([(1, 205.0), (128, 1.6)], highest=seen)
+    decision, _ = place(count - 1, 0, baseline=steep, shared_hardware=True)
+    assert decision.mode == mode
+    assert role(decision) == ("baseline" if mode == "no_evidence" else "speculative")
+
+
 def test_trust_comes_back_later_than_it_went() -> None:
     doubtful = curve(TREE, spread=0.6)
     assert place(0, 0, speculative=doubtful)[0].mode == "adaptive"

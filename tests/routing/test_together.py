@@ -49,3 +49,13 @@ def test_it_never_moves_to_and_fro_at_once(worths: list[tuple[float, float]]) ->
         if state.role != before:
             assert moved < 0 or now - moved > 1.0
             moved = now
+
+
+def test_all_that_come_at_once_are_what_the_load_is() -> None:
+    """Forty that end together and ask again: the first finds nobody there, but for three seconds there are forty."""
+    state, now = Together(at=0.0), 0.0
+    for _ in range(3):
+        now += 3.0
+        for count in range(1, 41):
+            state = choose(state, (200.0 / count, 150.0 / count**0.5), now)
+    assert state.role == "baseline"
