@@ -75,9 +75,9 @@ class Level:
         """A request ran at exp(`log_ratio`) times the curve's speed, or so many together in the mean.
 
         A part of one is a short answer, whose speed says less. `answers`: how many of them are known one by one, with a
-        variance of `among` about their mean. `doubt`: variance of the curve's logarithm at that
-        count. What differs by no more than that is for the curve to mend: a level that followed the first requests of
-        a start would take all that was learned before along.
+        variance of `among` about their mean. `doubt`: variance of the curve's logarithm at that count. What differs by
+        no more than that is for the curve to mend: a level that followed the first requests of a start would take all
+        that was learned before along.
         """
         variance, slow = self.variance, self._slow_variance
         if self._at is not None:
@@ -104,7 +104,9 @@ class Level:
         self.scatter += memory * (square - self.scatter)
         deviation = residual / sqrt(variance + noise)
         side = (deviation > _JUMP) - (deviation < -_JUMP)
-        change = self._changed(deviation, residual)
+        # No run, as for most, and none begins.
+        quiet = self._faster is self._slower and -_SLACK <= deviation <= _SLACK
+        change = 0.0 if quiet else self._changed(deviation, residual)
         if side and side == self._side:
             change = residual
         if change:
@@ -112,8 +114,9 @@ class Level:
             slow += change * change
         elif answers:
             # One that is far off is no noise, yet.
-            square = min(square * requests / answers, _JUMP * _JUMP * (variance + self.noise))
-            self.noise = max(self.noise + memory * (square - self.noise), _LEAST)
+            square *= requests / answers
+            most = _JUMP * _JUMP * (variance + self.noise)
+            self.noise = max(self.noise + memory * (min(square, most) - self.noise), _LEAST)
         self._side = side
         gain, slowly = variance / (variance + noise), slow / (slow + noise)
         self.variance, self._slow_variance = variance * (1.0 - gain), slow * (1.0 - slowly)
@@ -122,9 +125,6 @@ class Level:
     def _changed(self, deviation: float, residual: float) -> float:
         """By how much they have been off in the mean, if that is a change; else 0."""
         faster, slower = self._faster, self._slower
-        if faster is slower and -_SLACK <= deviation <= _SLACK:
-            # No run, as for most, and none begins.
-            return 0.0
         cut = min(max(deviation, -_SINGLE), _SINGLE)
         up, down = faster[0] + cut - _SLACK, slower[0] - cut - _SLACK
         self._faster = faster = (up, faster[1] + 1.0, faster[2] + residual) if up > 0.0 else _NO_RUN
@@ -136,9 +136,9 @@ class Level:
         return residuals / requests
 
     def _set(self, value: float, slow: float) -> None:
-        self.value, self._slow = _within(value), _within(slow)
-        self.factor, self.steady = exp(self.value), exp(self._slow)
-
-
-def _within(value: float) -> float:
-    return value if _SLOW <= value <= _FAST else _FAST if value > 0.0 else _SLOW
+        if not _SLOW <= value <= _FAST:
+            value = _FAST if value > 0.0 else _SLOW
+        if not _SLOW <= slow <= _FAST:
+            slow = _FAST if slow > 0.0 else _SLOW
+        self.value, self._slow = value, slow
+        self.factor, self.steady = exp(value), exp(slow)

@@ -230,7 +230,8 @@ class PoolLearning:
         self._learn(pending)
         own = self._own
         own.seen += len(pending) - (sum(speed.guest for speed in pending) if self._shared else 0)
-        own.newest = max(own.newest, pending[-1].at)
+        if pending[-1].at > own.newest:
+            own.newest = pending[-1].at
         self._stale = True
 
     def _learn(self, speeds: Sequence[Speed], *, told: bool = False) -> None:
@@ -269,7 +270,7 @@ class PoolLearning:
             answers += requests <= 1.0
         if weight:
             mean = first / weight
-            among = max(second / weight - mean * mean, 0.0)
+            among = max(second / weight - mean * mean, 0.0) if len(speeds) > 1 else 0.0
             self._level.observe(speeds[-1].at, mean, weight, doubts / weight, answers=answers, among=among)
         return ratios
 

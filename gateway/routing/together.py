@@ -42,9 +42,13 @@ def choose(state: Together, worth: tuple[float, float], now: float) -> Together:
     elapsed = min(passed, _STEP)
     if strain:
         strain *= 0.5 ** (passed / _FORGET)
-    regret = max(regret + (lost - _DOUBT * strain) * elapsed, 0.0)
-    if regret > _PATIENCE * 2 ** min(strain, _DOUBLINGS):
+    regret += (lost - _DOUBT * strain) * elapsed
+    if regret < 0.0:
+        regret = 0.0
+    elif regret > _PATIENCE and regret > _PATIENCE * 2 ** min(strain, _DOUBLINGS):
         role, regret, strain = other(role), 0.0, strain + 1.0
     here, there = worth if role == "speculative" else (worth[1], worth[0])
-    lost = min(max((there - here) / here, -1.0), 1.0) if here > 0 else 1.0 if there > 0 else 0.0
+    lost = (there - here) / here if here > 0.0 else 1.0 if there > 0.0 else 0.0
+    if not -1.0 <= lost <= 1.0:
+        lost = 1.0 if lost > 0.0 else -1.0
     return Together(role, regret, strain, now, lost)
