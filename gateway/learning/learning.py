@@ -20,7 +20,8 @@ class LearningSettings(NamedTuple):
 
 
 class Learning:
-    """Learns from requests that have ended. Holds sums only: its size does not grow with what it has seen."""
+    """Learns from requests that have ended. Holds sums, and those that have just ended together: its size does not grow
+    with what it has seen."""
 
     def __init__(self, settings: LearningSettings) -> None:
         """Know nothing."""
