@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from gateway.learning.observation import Observation
 from gateway.learning.pool import PoolLearning
+from gateway.learning.ttft import share
 from gateway.routing import NODES, ROLES, AdaptiveSettings, Curve, Role, gains
 
 # Seconds between fits, whatever comes in meanwhile.
@@ -58,9 +59,11 @@ class Learning:
             pool.load(dumped[role])
 
     def _fit(self) -> tuple[Curve, Curve]:
-        for pool in self.pools.values():
-            pool.refresh()
-        return self.pools["speculative"].curve, self.pools["baseline"].curve
+        speculative, baseline = self.pools["speculative"], self.pools["baseline"]
+        share(speculative.first, baseline.first)
+        speculative.refresh()
+        baseline.refresh()
+        return speculative.curve, baseline.curve
 
 
 def exact_curve(points: Sequence[tuple[float, float]], weight: float, now: float = float("inf")) -> Curve:

@@ -1,9 +1,7 @@
 """One pool: its observations in, its curve out."""
 
 import logging
-from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
-from itertools import accumulate
 from math import exp, inf, isfinite, log
 from typing import Any
 
@@ -12,9 +10,9 @@ from gateway.learning.level import CUT, Level
 from gateway.learning.observation import Observation
 from gateway.learning.own import Own
 from gateway.learning.report import PoolReport
-from gateway.learning.sketch import Point, Sketch, nearest
+from gateway.learning.sketch import Sketch, around, highest, nearest
 from gateway.learning.ttft import FirstToken
-from gateway.routing import NEVER, NODES, UNKNOWN, Curve, gains
+from gateway.routing import NEVER, UNKNOWN, Curve, gains
 
 _log = logging.getLogger("spillway")
 # An answer shorter than this says nothing of a rate.
@@ -36,13 +34,13 @@ _OUTPUT_MEMORY, _OUTPUT_CUT = 0.05, 10.0
 _MOST_TOLD, _LONGEST_TOLD, _FASTEST_TOLD, _SLOWEST_TOLD, _MOST_OUTPUT = 1000.0, 600.0, 1e-5, 10.0, 1e8
 # Less of a request than this is what rounding leaves of none.
 _NONE = 0.01
-_NEIGHBOURS = 1.3
-# Requests at a count that make it one that was seen.
-_SOME = 0.5
 
 
 class PoolLearning:
-    """What is known of one pool's speed. `curve` is the last fit; `refresh` makes it anew."""
+    """What is known of one pool's speed. `curve` is the last fit; `refresh` makes it anew.
+
+    `first`: of its time to first token.
+    """
 
     def __init__(self, half_life: float, weight: float, *, shared: bool) -> None:
         """See LearningSettings."""
@@ -52,7 +50,7 @@ class PoolLearning:
         # The shape, for observations divided by the level; `_guests`: of single requests beside the other pool's load.
         self._shape = Evidence(Sketch(half_life))
         self._guests = Evidence(Sketch(half_life, young=False), doubted=False)
-        self._first = FirstToken(half_life)
+        self.first = FirstToken(half_life)
         self._level = Level()
         # Those that ended together: what held one up held up the others, and as one they are learned from.
         self._pending: list[Speed] = []
@@ -70,7 +68,7 @@ class PoolLearning:
         own = self._own
         own.observed += 1
         if ttft is not None:
-            self._first.add(at, waiting, ttft)
+            self.first.add(at, waiting, ttft)
         if finished and tokens:
             own.ended += 1.0
             own.tokens += tokens
@@ -116,7 +114,7 @@ class PoolLearning:
         first = told.first.since(before.first)
         if share * first[0] > _NONE:
             left = min(share, _MOST_TOLD / first[0])
-            self._first.merge([left * total for total in first])
+            self.first.merge([left * total for total in first])
         ended, tokens = told.ended - before.ended, told.tokens - before.tokens
         if ended >= 1.0 and tokens > 0.0:
             self._lengthen(min(tokens / ended, _MOST_OUTPUT), share * ended)
@@ -149,18 +147,22 @@ class PoolLearning:
     def refresh(self) -> None:
         """Make the curve of what has come in. What no curve can be made of is forgotten, and the last one stays."""
         self._settle()
-        if self._stale:
-            self._stale = False
-            try:
+        stale, self._stale = self._stale, False
+        try:
+            if stale:
                 self._shape.fit(self._level.noise)
                 self._guests.fit(self._level.noise)
                 made = self._made_curve()
-                if not _sound(made, self._guests.paces):
-                    raise ArithmeticError("a curve of speeds that are none")
-            except (ArithmeticError, ValueError):
-                self._forget()
             else:
-                self.curve = made
+                # What the other pool shows of prompts bears on this one's too.
+                first, prefill = self.first.line()
+                made = self.curve._replace(first=first, prefill=prefill)
+            if not _sound(made, self._guests.paces):
+                raise ArithmeticError("a curve of speeds that are none")
+        except (ArithmeticError, ValueError):
+            self._forget()
+        else:
+            self.curve = made
 
     def prior(self, points: Sequence[tuple[float, float]], at: float) -> None:
         """Take these (in-flight on a replica, tokens per second of one request) for observed then."""
@@ -177,7 +179,7 @@ class PoolLearning:
         return {
             "shape": self._shape.sketch.dump(),
             "guests": self._guests.sketch.dump(),
-            "first": self._first.dump(),
+            "first": self.first.dump(),
             "level": self._level.value,
             "requests": self.told + self.observed,
             "output": self._output,
@@ -188,7 +190,7 @@ class PoolLearning:
         """Take over what another has dumped, whose clock is the same."""
         self._shape.sketch.merge(dumped["shape"])
         self._guests.sketch.merge(dumped["guests"])
-        self._first.merge(dumped["first"])
+        self.first.merge(dumped["first"])
         self._level.start(dumped["level"])
         self._earlier, self._output = dumped["requests"], dumped["output"]
         self._newest = NEVER if dumped["newest"] is None else dumped["newest"]
@@ -199,13 +201,13 @@ class PoolLearning:
         if not self._failed:
             self._failed = True
             _log.exception("adaptive: no curve can be made of what was learned of a pool, which is forgotten")
-        for part in (self._shape, self._guests, self._first):
+        for part in (self._shape, self._guests, self.first):
             part.forget()
         self._level = Level()
         self._output = 0.0
 
     def _begun(self) -> Own:
-        return Own(self._shape.sketch, self._guests.sketch, self._first)
+        return Own(self._shape.sketch, self._guests.sketch, self.first)
 
     def _latest(self) -> float:
         return max(self._newest, self._own.newest)
@@ -275,22 +277,23 @@ class PoolLearning:
         return ratios
 
     def _made_curve(self) -> Curve:
-        first, prefill = self._first.line()
+        first, prefill = self.first.line()
         if not self._shape.paces:
             return UNKNOWN._replace(newest=self._latest(), first=first, prefill=prefill, output=self._output)
         factor = self._level.factor
         rates = tuple(factor / pace for pace in self._shape.paces)
+        points = self._shape.sketch.points()
         return Curve(
             rates,
             gains(rates, self._weight),
-            _near(self._shape.sketch.points()),
+            around(points),
             self.told + self.observed,
             self._latest(),
             self._level.spread,
             first,
             prefill,
             self._output,
-            _highest(self._shape.sketch.points()),
+            highest(points),
         )
 
 
@@ -299,16 +302,3 @@ def _sound(curve: Curve, paces: Sequence[float]) -> bool:
     others = (*curve.gains, curve.requests, curve.spread, curve.first, curve.prefill, curve.output)
     speeds = (*paces, *(() if curve.rates == UNKNOWN.rates else curve.rates))
     return all(0.0 < speed < inf for speed in speeds) and all(isfinite(other) for other in others)
-
-
-def _highest(points: Sequence[Point]) -> float:
-    return max((point.inflight for point in points if point.requests >= _SOME), default=0.0)
-
-
-def _near(points: Sequence[Point]) -> tuple[float, ...]:
-    """Requests observed near each node."""
-    counts = [point.inflight for point in points]
-    sums = [0.0, *accumulate(point.requests for point in points)]
-    return tuple(
-        sums[bisect_right(counts, node * _NEIGHBOURS)] - sums[bisect_left(counts, node / _NEIGHBOURS)] for node in NODES
-    )

@@ -1,8 +1,8 @@
 """What was observed of a pool's speed, added up by in-flight count: no request is remembered."""
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import sqrt
 from typing import NamedTuple
 
@@ -19,6 +19,8 @@ _STEP, _YOUTH = 0.5, 0.5
 _SAME = 1e-3
 # Less of a request than this is nothing.
 _NONE = 1e-9
+# Counts within this factor of a node are near it. Requests at a count that make it one that was seen.
+_NEIGHBOURS, _SOME = 1.3, 0.5
 # So many halvings leave nothing.
 FORGOTTEN = 128.0
 
@@ -155,6 +157,20 @@ class Sketch:
         for row in (*self._own, *self._told):
             row[:] = [value / self._weight for value in row]
         self._weight = 1.0
+
+
+def highest(points: Sequence[Point]) -> float:
+    """The most in flight that was seen."""
+    return max((point.inflight for point in points if point.requests >= _SOME), default=0.0)
+
+
+def around(points: Sequence[Point]) -> tuple[float, ...]:
+    """Requests observed near each node."""
+    counts = [point.inflight for point in points]
+    sums = [0.0, *accumulate(point.requests for point in points)]
+    return tuple(
+        sums[bisect_right(counts, node * _NEIGHBOURS)] - sums[bisect_left(counts, node / _NEIGHBOURS)] for node in NODES
+    )
 
 
 def _nothing() -> list[list[float]]:
