@@ -1,14 +1,15 @@
 """Requests of one kind: their sums, and what the last fit made of them, with which new ones are compared."""
 
 from bisect import bisect_left
-from collections.abc import Sequence
-from math import inf
+from math import inf, log
 from typing import NamedTuple
 
 from gateway.learning.fit import fit
-from gateway.learning.sketch import Sketch
+from gateway.learning.sketch import Sketch, nearest
 from gateway.routing import NODES
 
+# So many nodes, all unknown.
+_UNKNOWN = [inf] * len(NODES)
 # Requests near a count before new ones there are compared with them.
 _COMPARABLE = 4.0
 # Standard deviation of the logarithm of what so few requests as one tell of the curve at their count: those that came
@@ -45,31 +46,36 @@ class Evidence:
         self.sketch = sketch
         self._doubted = doubted
         self.paces: list[float] = []
-        self.doubts: list[float] = []
+        self.doubts = _UNKNOWN
 
     def fit(self, noise: float) -> None:
         """Take what has come in into account. `noise`: variance of one observation's logarithm."""
         points = self.sketch.points()
         self.paces = fit(points, noise) if points else []
-        self.doubts = [self._doubt(near) for near in self.sketch.near()] if points else []
+        self.doubts = [self._doubt(near) for near in self.sketch.near()] if points else _UNKNOWN
+
+    def compare(self, inflight: float, tokens: float, seconds: float) -> tuple[float, float]:
+        """How fast that was against the curve, as a logarithm, and its doubt there; infinite: that can't be said."""
+        doubt = self.doubts[nearest(inflight)]
+        if doubt == inf:
+            return 0.0, inf
+        paces = self.paces
+        at = bisect_left(NODES, inflight)
+        if at == 0:
+            pace = paces[0]
+        elif at == len(NODES):
+            pace = paces[-1]
+        else:
+            low, below = NODES[at - 1], paces[at - 1]
+            pace = below + (inflight - low) / (NODES[at] - low) * (paces[at] - below)
+        return log(tokens * pace / seconds), doubt
 
     def forget(self) -> None:
         """Begin anew."""
         self.sketch.forget()
-        self.paces, self.doubts = [], []
+        self.paces, self.doubts = [], _UNKNOWN
 
     def _doubt(self, near: float) -> float:
         if near < _COMPARABLE:
             return inf
         return (_SHAPE / near) ** 2 if self._doubted else 0.0
-
-
-def pace_at(paces: Sequence[float], count: float) -> float:
-    """Seconds per token at any in-flight count."""
-    at = bisect_left(NODES, count)
-    if at == 0:
-        return paces[0]
-    if at == len(NODES):
-        return paces[-1]
-    part = (count - NODES[at - 1]) / (NODES[at] - NODES[at - 1])
-    return paces[at - 1] + part * (paces[at] - paces[at - 1])

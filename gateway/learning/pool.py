@@ -2,15 +2,16 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from math import exp, inf, isfinite, log
+from math import inf, isfinite
 from typing import Any
 
-from gateway.learning.evidence import TOGETHER, Evidence, Speed, pace_at
-from gateway.learning.level import CUT, Level
+from gateway.learning.evidence import TOGETHER, Speed
+from gateway.learning.level import Level
 from gateway.learning.observation import Observation
 from gateway.learning.own import Own
 from gateway.learning.report import PoolReport
-from gateway.learning.sketch import Sketch, around, highest, nearest
+from gateway.learning.sketch import around, highest
+from gateway.learning.speeds import Speeds
 from gateway.learning.ttft import FirstToken
 from gateway.routing import NEVER, UNKNOWN, Curve, gains
 
@@ -21,14 +22,13 @@ _LEAST_TOKENS, _LEAST_SECONDS = 8, 0.02
 # events (`--stream-interval`), the first one is not: SGLang 0.5.17 sends where their number modulo the interval is 1
 # (output_streamer.py), which steps of several tokens may miss until the end. An even share would be half of the answer.
 _FIRST_EVENT = 4.0
-# Tokens of an answer from which on its speed is as sure as a longer one's: stalls weigh the less, the longer it takes.
-_LONG = 100.0
 # Requests as many as which a prior's point counts.
 _PRIOR = 2.0
 # On shared hardware, an answer is the whole load's where no more than this part of it was in the other pool.
 _WHOLE = 0.25
-# How much of an answer's length enters the mean, and of how many times the mean it is taken for at most.
-_OUTPUT_MEMORY, _OUTPUT_CUT = 0.05, 10.0
+# How much of the mean length of an answer the next one leaves and how much of that it brings, and of how many times the
+# mean it is taken for at most.
+_KEPT, _ONE, _OUTPUT_CUT = 0.95, 1.0 - 0.95, 10.0
 # As so many requests at a count the news from one gateway weighs at most: who tells of more knows no better, or lies.
 # Their seconds, seconds per token and tokens: no engine is beyond.
 _MOST_TOLD, _LONGEST_TOLD, _FASTEST_TOLD, _SLOWEST_TOLD, _MOST_OUTPUT = 1000.0, 600.0, 1e-5, 10.0, 1e8
@@ -39,7 +39,7 @@ _NONE = 0.01
 class PoolLearning:
     """What is known of one pool's speed. `curve` is the last fit; `refresh` makes it anew.
 
-    `first`: of its time to first token.
+    `speeds`: of its requests, but for those that have just ended together; `first`: of its time to first token.
     """
 
     def __init__(self, half_life: float, weight: float, *, shared: bool) -> None:
@@ -47,11 +47,8 @@ class PoolLearning:
         self._weight = weight
         self._shared = shared
         self._failed = False
-        # The shape, for observations divided by the level; `_guests`: of single requests beside the other pool's load.
-        self._shape = Evidence(Sketch(half_life))
-        self._guests = Evidence(Sketch(half_life, young=False), doubted=False)
+        self.speeds = Speeds(half_life)
         self.first = FirstToken(half_life)
-        self._level = Level()
         # Those that ended together: what held one up held up the others, and as one they are learned from.
         self._pending: list[Speed] = []
         self._own = self._begun()
@@ -94,7 +91,7 @@ class PoolLearning:
     def level(self) -> Level:
         """With all that was observed taken in."""
         self._settle()
-        return self._level
+        return self.speeds.level
 
     def take(self, told: PoolReport, before: PoolReport, share: float, at: float) -> None:
         """Take in what another gateway has seen between two reports, of which the last was made at `at`.
@@ -109,7 +106,7 @@ class PoolLearning:
                 part = min(1.0 / requests, _LONGEST_TOLD / seconds)
                 if weight > _NONE and _FASTEST_TOLD <= seconds / (told.level * tokens) <= _SLOWEST_TOLD:
                     each = told.level * tokens * part, seconds * part
-                    self._learn([Speed(at, moment / seconds, *each, guest, weight)], told=True)
+                    self.speeds.learn([Speed(at, moment / seconds, *each, guest, weight)], told=True)
                     self._stale = True
         first = told.first.since(before.first)
         if share * first[0] > _NONE:
@@ -121,7 +118,7 @@ class PoolLearning:
         self._told += max(told.seen - before.seen, 0.0)
         if told.idle is not None:
             self._newest = max(self._newest, at - told.idle)
-        if not self._shape.paces:
+        if not self.speeds.shape.paces:
             # The next to tell is compared with this.
             self.refresh()
 
@@ -150,14 +147,13 @@ class PoolLearning:
         stale, self._stale = self._stale, False
         try:
             if stale:
-                self._shape.fit(self._level.noise)
-                self._guests.fit(self._level.noise)
+                self.speeds.fit()
                 made = self._made_curve()
             else:
                 # What the other pool shows of prompts bears on this one's too.
                 first, prefill = self.first.line()
                 made = self.curve._replace(first=first, prefill=prefill)
-            if not _sound(made, self._guests.paces):
+            if not _sound(made, self.speeds.guests.paces):
                 raise ArithmeticError("a curve of speeds that are none")
         except (ArithmeticError, ValueError):
             self._forget()
@@ -167,20 +163,20 @@ class PoolLearning:
     def prior(self, points: Sequence[tuple[float, float]], at: float) -> None:
         """Take these (in-flight on a replica, tokens per second of one request) for observed then."""
         for count, rate in points:
-            self._shape.sketch.add(at, count, 100.0, 100.0 / rate, _PRIOR, told=True)
+            self.speeds.shape.sketch.add(at, count, 100.0, 100.0 / rate, _PRIOR, told=True)
             self._earlier += _PRIOR
         self._newest, self._stale = at, True
-        self._level.doubt()
+        self.speeds.level.doubt()
 
     def dump(self) -> dict[str, Any]:
         """What was learned, as JSON-able values; `age` of the newest observation against `now` is the caller's."""
         self._settle()
         newest = self._latest()
         return {
-            "shape": self._shape.sketch.dump(),
-            "guests": self._guests.sketch.dump(),
+            "shape": self.speeds.shape.sketch.dump(),
+            "guests": self.speeds.guests.sketch.dump(),
             "first": self.first.dump(),
-            "level": self._level.value,
+            "level": self.speeds.level.value,
             "requests": self.told + self.observed,
             "output": self._output,
             "newest": newest if newest > NEVER else None,
@@ -188,10 +184,10 @@ class PoolLearning:
 
     def load(self, dumped: Mapping[str, Any]) -> None:
         """Take over what another has dumped, whose clock is the same."""
-        self._shape.sketch.merge(dumped["shape"])
-        self._guests.sketch.merge(dumped["guests"])
+        self.speeds.shape.sketch.merge(dumped["shape"])
+        self.speeds.guests.sketch.merge(dumped["guests"])
         self.first.merge(dumped["first"])
-        self._level.start(dumped["level"])
+        self.speeds.level.start(dumped["level"])
         self._earlier, self._output = dumped["requests"], dumped["output"]
         self._newest = NEVER if dumped["newest"] is None else dumped["newest"]
         self._stale = True
@@ -201,13 +197,12 @@ class PoolLearning:
         if not self._failed:
             self._failed = True
             _log.exception("adaptive: no curve can be made of what was learned of a pool, which is forgotten")
-        for part in (self._shape, self._guests, self.first):
-            part.forget()
-        self._level = Level()
+        self.speeds.forget()
+        self.first.forget()
         self._output = 0.0
 
     def _begun(self) -> Own:
-        return Own(self._shape.sketch, self._guests.sketch, self.first)
+        return Own(self.speeds.shape.sketch, self.speeds.guests.sketch, self.first)
 
     def _latest(self) -> float:
         return max(self._newest, self._own.newest)
@@ -217,7 +212,7 @@ class PoolLearning:
         if not self._output:
             self._output = tokens
         else:
-            memory = 1.0 - (1.0 - _OUTPUT_MEMORY) ** requests
+            memory = _ONE if requests == 1.0 else 1.0 - _KEPT**requests
             most = _OUTPUT_CUT * self._output
             if tokens > most:
                 tokens = most
@@ -229,67 +224,27 @@ class PoolLearning:
         if not pending:
             return
         self._pending = []
-        self._learn(pending)
+        self.speeds.learn(pending)
         own = self._own
         own.seen += len(pending) - (sum(speed.guest for speed in pending) if self._shared else 0)
         if pending[-1].at > own.newest:
             own.newest = pending[-1].at
         self._stale = True
 
-    def _learn(self, speeds: Sequence[Speed], *, told: bool = False) -> None:
-        """First the level, from all together, then the shape, from each. `told`: by another gateway."""
-        level = self._level
-        ratios = self._compare(speeds)
-        for (at, count, tokens, seconds, guest, requests), ratio in zip(speeds, ratios, strict=True):
-            off = 0.0 if ratio is None else ratio - level.value
-            if off > CUT or off < -CUT:
-                # What the level does not take for this fast or slow, the shape does not either, nor for much.
-                tokens *= exp(min(CUT - off, 0.0))
-                seconds *= exp(min(CUT + off, 0.0))
-                part = min(_LONG / tokens, 1.0)
-                tokens, seconds, requests = part * tokens, part * seconds, min(requests, 1.0)
-            tokens /= level.steady
-            (self._guests if guest else self._shape).sketch.add(at, count, tokens, seconds, requests, told=told)
-
-    def _compare(self, speeds: Sequence[Speed]) -> list[float | None]:
-        """How fast each was against the curve, as a logarithm, where that can be said; the level follows."""
-        ratios: list[float | None] = []
-        weight = first = second = doubts = 0.0
-        answers = 0
-        for _, count, tokens, seconds, guest, requests in speeds:
-            evidence = self._guests if guest else self._shape
-            doubt = evidence.doubts[nearest(count)] if evidence.doubts else inf
-            if doubt == inf:
-                ratios.append(None)
-                continue
-            ratio = log(tokens * pace_at(evidence.paces, count) / seconds)
-            ratios.append(ratio)
-            part = requests if tokens >= _LONG else requests * (tokens / _LONG)
-            weight += part
-            first += part * ratio
-            second += part * ratio * ratio
-            doubts += part * doubt
-            answers += requests <= 1.0
-        if weight:
-            mean = first / weight
-            among = max(second / weight - mean * mean, 0.0) if len(speeds) > 1 else 0.0
-            self._level.observe(speeds[-1].at, mean, weight, doubts / weight, answers=answers, among=among)
-        return ratios
-
     def _made_curve(self) -> Curve:
         first, prefill = self.first.line()
-        if not self._shape.paces:
+        if not self.speeds.shape.paces:
             return UNKNOWN._replace(newest=self._latest(), first=first, prefill=prefill, output=self._output)
-        factor = self._level.factor
-        rates = tuple(factor / pace for pace in self._shape.paces)
-        points = self._shape.sketch.points()
+        factor = self.speeds.level.factor
+        rates = tuple(factor / pace for pace in self.speeds.shape.paces)
+        points = self.speeds.shape.sketch.points()
         return Curve(
             rates,
             gains(rates, self._weight),
             around(points),
             self.told + self.observed,
             self._latest(),
-            self._level.spread,
+            self.speeds.level.spread,
             first,
             prefill,
             self._output,

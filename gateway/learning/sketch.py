@@ -11,7 +11,7 @@ from gateway.routing import NODES
 # The widest count that still falls to a node: half way to the next, by ratio.
 _EDGES = [(before * after) ** 0.5 for before, after in pairwise(NODES)]
 # Weights grow with time in place of all sums shrinking; past this they are scaled down together.
-_LARGE = 2.0**40
+LARGE = 2.0**40
 # Seconds within which observations weigh the same. The half-life, as a part of the time since the first observation,
 # as long as that is less than the one asked for.
 _STEP, _YOUTH = 0.5, 0.5
@@ -86,7 +86,7 @@ class Sketch:
         elif at - self._at > _STEP:
             self._fade(at - self._at)
             self._at = at
-        row = (self._told if told else self._own)[nearest(inflight)]
+        row = (self._told if told else self._own)[bisect_left(_EDGES, inflight)]
         weight = self._weight * share
         tokens *= weight
         seconds *= weight
@@ -143,7 +143,7 @@ class Sketch:
         halvings = 0.25 if passed >= 0.25 * half_life else passed / half_life
         self._weight *= 2.0**halvings
         self.aged += halvings
-        if self._weight > _LARGE:
+        if self._weight > LARGE:
             self._rescale()
 
     def _both(self) -> list[list[float]]:

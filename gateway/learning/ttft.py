@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import isfinite
 
-from gateway.learning.sketch import FORGOTTEN
+from gateway.learning.sketch import FORGOTTEN, LARGE
 
 # Seconds within which observations weigh the same.
 _STEP = 0.5
@@ -42,6 +42,8 @@ class FirstToken:
         self._at: float | None = None
         # Those far off in a row, below zero if they came too soon.
         self._run = 0
+        # It grows in place of all sums shrinking.
+        self._weight = 1.0
         # Requests, waiting, seconds, waiting x waiting, waiting x seconds: what was observed here, and what was told.
         self._own, self._told = [0.0] * 5, [0.0] * 5
         # The line of a while ago: to see that a time is nothing odd, it need not be computed for each.
@@ -51,16 +53,22 @@ class FirstToken:
         """Take in one time to first token."""
         if self._at is None:
             self._at = at
-        elif at - self._at > _STEP:
-            self._halve(min((at - self._at) / self._half_life, 0.25))
+        elif (passed := at - self._at) > _STEP:
+            self._halve(0.25 if passed >= 0.25 * self._half_life else passed / self._half_life)
             self._at = at
-        seconds = self._believable(waiting, seconds)
-        sums = self._own
-        sums[0] += 1.0
-        sums[1] += waiting
-        sums[2] += seconds
-        sums[3] += waiting * waiting
-        sums[4] += waiting * seconds
+        first, prefill = self._usual
+        expected = first + prefill * waiting
+        if _LIKE * seconds >= expected >= seconds / _LIKE:
+            self._run = 0
+        elif self._own[0] + self._told[0] >= _ENOUGH * self._weight:
+            seconds = self._believable(waiting, seconds)
+        sums, weight = self._own, self._weight
+        tokens = weight * waiting
+        sums[0] += weight
+        sums[1] += tokens
+        sums[2] += weight * seconds
+        sums[3] += tokens * waiting
+        sums[4] += tokens * seconds
 
     def line(self) -> tuple[float, float]:
         """`first` and `prefill`; those assumed before the first observation."""
@@ -81,19 +89,19 @@ class FirstToken:
 
     def dump(self) -> list[float]:
         """The sums."""
-        return _sum(self._own, self._told)
+        return _scaled(_sum(self._own, self._told), 1.0 / self._weight)
 
     def own(self) -> list[float]:
         """As `dump`, of what was observed here since `start_telling`."""
-        return list(self._own)
+        return _scaled(self._own, 1.0 / self._weight)
 
     def start_telling(self) -> None:
         """What there is until now is not `own`."""
-        self._told, self._own = self.dump(), [0.0] * 5
+        self._told, self._own = _sum(self._own, self._told), [0.0] * 5
 
     def merge(self, sums: Sequence[float]) -> None:
         """Add what another has dumped."""
-        self._told = _sum(self._told, sums)
+        self._told = _sum(self._told, _scaled(sums, self._weight))
 
     def forget(self) -> None:
         """Begin anew. For `aged`, what there was has faded."""
@@ -101,28 +109,21 @@ class FirstToken:
         self.aged += FORGOTTEN
 
     def _believable(self, waiting: float, seconds: float) -> float:
-        first, prefill = self._usual
-        expected = first + prefill * waiting
-        if _LIKE * seconds >= expected >= seconds / _LIKE:
-            self._run = 0
-            return seconds
-        if self._own[0] + self._told[0] < _ENOUGH:
-            return seconds
         first, prefill = self._usual = self.line()
         expected = first + prefill * waiting
         most, least = _FAR * expected + _SLACK, (expected - _SLACK) / _FAR
         side = (seconds > most) - (seconds < least)
         self._run = self._run + side if side * self._run > 0 else side
         if (more := abs(self._run) - 1) > 0:
-            self._halve(2.0 * more)
+            self._halve(min(2.0 * more, FORGOTTEN))
         return min(max(seconds, least), most)
 
     def _halve(self, times: float) -> None:
         self.aged += times
-        left = 2.0**-times
-        self._own = _faded(self._own, left)
-        if self._told[0]:
-            self._told = _faded(self._told, left)
+        self._weight *= 2.0**times
+        if self._weight > LARGE:
+            self._own, self._told = self.own(), _scaled(self._told, 1.0 / self._weight)
+            self._weight = 1.0
 
 
 def share(one: FirstToken, two: FirstToken) -> None:
@@ -156,9 +157,8 @@ def _about_mean(sums: Sequence[float]) -> list[float]:
     return [max(square - across * across / count, 0.0), product - across * up / count] if count else [0.0, 0.0]
 
 
-def _faded(sums: Sequence[float], left: float) -> list[float]:
-    count, across, up, square, product = sums
-    return [left * count, left * across, left * up, left * square, left * product]
+def _scaled(sums: Sequence[float], by: float) -> list[float]:
+    return [by * value for value in sums]
 
 
 def _sum(own: Sequence[float], told: Sequence[float]) -> list[float]:

@@ -12,10 +12,10 @@ from gateway.routing.curve import Curve
 from gateway.routing.explore import Budget, charge, explore
 from gateway.routing.grid import index
 from gateway.routing.nudge import Nudge, go_on, size
-from gateway.routing.placement import prefer
+from gateway.routing.placement import place
 from gateway.routing.threshold import SwitchSettings, SwitchState, arrive, spill, switch
 from gateway.routing.together import Together, choose
-from gateway.routing.types import Choice, Mode, ModelLoad, Placement, Reason, Refusal, Role, other
+from gateway.routing.types import ROLES, Choice, Mode, ModelLoad, Placement, Reason, Refusal, Role, other
 
 # Requests that a curve has to rest on, and the spread at which it is no longer believed: observations a factor of two
 # from what was expected. It is believed again below the second figure.
@@ -26,6 +26,7 @@ _WILD, _TAME = 0.7, 0.5
 _BEYOND = 2.0
 # Requests near a count that make it a known one.
 _KNOWN = 0.5
+_CHOICES: dict[Role, Choice] = {role: Choice(role, Reason.ADAPTIVE) for role in ROLES}
 
 
 class AdaptiveSettings(NamedTuple):
@@ -121,7 +122,7 @@ def decide(
         joint = choose(joint, expected, now)
         role = joint.role
         changes += role != before
-        placement = prefer(load, role, Reason.ADAPTIVE)
+        placement = place(load, _CHOICES[role])
     else:
         role = "speculative" if worth[0] >= worth[1] else "baseline"
         if settings.exploration:
@@ -130,7 +131,7 @@ def decide(
                 leaning = go_on(leaning, now, output / (min(expected) or 1.0), settings.exploration)
             if leaning.turn % 2:
                 role, leaning = _nudged(role, leaning, load, (speculative, baseline), counts, nodes, worth)
-        placement = prefer(load, role, Reason.ADAPTIVE)
+        placement = place(load, _CHOICES[role])
     if isinstance(placement, Refusal):
         # It will ask again.
         return Decision(placement, mode, expected, worth), state
@@ -143,7 +144,8 @@ def decide(
         if explores:
             budget = charge(budget, _lost(role, expected, worth) if mode == "adaptive" else 0.0)
             placement, mode = Choice(other(role), Reason.EXPLORATION), "exploring"
-    return Decision(placement, mode, expected, worth), AdaptiveState(budget, trusted, changes, joint, switched, leaning)
+    after = budget, trusted, changes, joint, switched, leaning
+    return Decision(placement, mode, expected, worth), state if after == state else AdaptiveState(*after)
 
 
 def _compare(

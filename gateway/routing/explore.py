@@ -94,7 +94,9 @@ def explore(
         trial = _trial(curve, count, _reach(load, role), now, settings)
         if trial and _spare(load, role, settings):
             return True, Budget(credit - 1.0, now, trial - 1, role)
-    return False, Budget(credit, at, 0, trying, silent)
+    after = credit, at, 0, trying, silent
+    # With all the credit saved up, as mostly under load, nothing changes, and to see that costs less than a new one.
+    return False, budget if after == budget else Budget(*after)
 
 
 def charge(budget: Budget, lost: float) -> Budget:

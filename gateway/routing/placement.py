@@ -4,17 +4,23 @@ from gateway.routing.types import Choice, ModelLoad, Placement, PoolLoad, Reason
 
 
 def prefer(load: ModelLoad, role: Role, reason: Reason) -> Placement:
-    """Place on the preferred pool, else on the other one.
+    """Place on the preferred pool for this reason, else on the other one; see `place`."""
+    return place(load, Choice(role, reason))
 
-    1. The preferred pool has room: it, for `reason`.
+
+def place(load: ModelLoad, choice: Choice) -> Placement:
+    """Place as this says, if that can be.
+
+    1. The preferred pool has room: it.
     2. It has no replica for this request: the other pool if it has room (`pool_down`).
     3. It is full: the other pool if it has room (`overflow`).
     4. Neither has room: refused, as FULL if waiting can help, as DOWN if no pool has a replica.
     """
     speculative, baseline = load
+    role = choice.role
     preferred, fallback = (speculative, baseline) if role == "speculative" else (baseline, speculative)
     if preferred is not None and preferred.has_room:
-        return Choice(role, reason)
+        return choice
     if fallback is not None and fallback.has_room:
         down = preferred is None or not preferred.available
         return Choice(other(role), Reason.POOL_DOWN if down else Reason.OVERFLOW)

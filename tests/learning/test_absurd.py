@@ -127,7 +127,7 @@ def test_one_who_claims_a_billion_requests_does_not_decide_everything() -> None:
     for count in COUNTS:
         assert curve.rate(int(count)) == pytest.approx(1 / PACE(count), rel=0.25)
     assert own.output <= 10 * 256
-    assert all(point.requests <= 1100 for point in shares.learning.pools["speculative"]._shape.sketch.points())
+    assert all(point.requests <= 1100 for point in shares.learning.pools["speculative"].speeds.shape.sketch.points())
 
 
 @pytest.mark.parametrize(

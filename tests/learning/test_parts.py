@@ -67,6 +67,17 @@ def test_weights_that_have_grown_are_scaled_down_in_both_parts() -> None:
     assert own == pytest.approx(whole / (1 + 2**0.25))
 
 
+def test_first_tokens_weights_that_have_grown_are_scaled_down_in_both_parts() -> None:
+    first = FirstToken(1.0)
+    for number in range(400):
+        first.add(float(number), 100.0, 0.1)
+        first.merge([1.0, 200.0, 0.2, 40000.0, 40.0])
+    # Each counts 0.84 of the next, and what was told as much as what was observed just before.
+    some = 1 / (1 - 2**-0.25)
+    assert first.own() == pytest.approx([some * value for value in (1.0, 100.0, 0.1, 10000.0, 10.0)])
+    assert first.dump() == pytest.approx([some * value for value in (2.0, 300.0, 0.3, 50000.0, 50.0)])
+
+
 def test_what_was_before_is_known_and_not_told() -> None:
     sketch, first = Sketch(300.0), FirstToken(300.0)
     for number in range(10):

@@ -33,7 +33,7 @@ def tell(teller: Shares, hearer: Shares, now: float, age: float = 0.0, name: str
 
 
 def points(shares: Shares) -> list[Point]:
-    return shares.learning.pools["speculative"]._shape.sketch.points()
+    return shares.learning.pools["speculative"].speeds.shape.sketch.points()
 
 
 @st.composite
@@ -224,7 +224,7 @@ def test_guests_on_shared_hardware_are_told_of_too() -> None:
         teller.learning.observe("speculative", observation(10.0 * number, 1.0, 0.02)._replace(beside=7.0))
     tell(teller, hearer, 60.0)
     pool = hearer.learning.pools["speculative"]
-    assert sum(point.requests for point in pool._guests.sketch.points()) == pytest.approx(6, rel=0.2)
+    assert sum(point.requests for point in pool.speeds.guests.sketch.points()) == pytest.approx(6, rel=0.2)
     assert pool.told == 0
 
 

@@ -1,0 +1,50 @@
+"""What a speed moves does not depend on whether it comes alone."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.learning.evidence import Speed
+from gateway.learning.speeds import Speeds
+from tests.learning.serving import straight
+
+PACE = straight(0.005, 0.001)
+COUNTS = [2.0, 4.0, 8.0, 16.0]
+UNSEEN = 4000.0
+
+speeds = st.builds(
+    lambda later, inflight, tokens, factor, requests: Speed(
+        later, inflight, tokens, tokens * PACE(inflight) * factor, False, requests
+    ),
+    st.floats(0.0, 20.0),
+    st.floats(1.0, 30.0),
+    st.floats(8.0, 2000.0),
+    st.floats(0.02, 50.0),
+    st.sampled_from([1.0, 0.3, 20.0]),
+)
+
+
+def known() -> Speeds:
+    learned = Speeds(300.0)
+    for number, count in enumerate(COUNTS * 5):
+        learned.learn([Speed(0.1 * number, count, 200.0, 200.0 * PACE(count))])
+    learned.fit()
+    return learned
+
+
+@given(st.lists(speeds, min_size=1, max_size=20))
+def test_one_alone_is_learned_from_as_beside_one_that_says_nothing_of_the_level(seen: list[Speed]) -> None:
+    """As nobody has seen so many in flight before."""
+    alone, beside, at = known(), known(), 2.0
+    for speed in seen:
+        at += speed.at
+        one = speed._replace(at=at)
+        alone.learn([one])
+        beside.learn([Speed(at, UNSEEN, 200.0, 200.0 * PACE(UNSEEN)), one])
+    assert beside.level.value == pytest.approx(alone.level.value, rel=1e-6, abs=1e-9)
+    assert beside.level.steady == pytest.approx(alone.level.steady, rel=1e-6)
+    assert beside.level.noise == pytest.approx(alone.level.noise, rel=1e-6)
+    points = [point for point in beside.shape.sketch.points() if point.inflight < UNSEEN / 2]
+    assert [point[:3] for point in points] == [
+        pytest.approx(point[:3], rel=1e-6) for point in alone.shape.sketch.points()
+    ]
