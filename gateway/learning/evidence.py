@@ -22,7 +22,8 @@ TOGETHER = 0.25
 class Speed(NamedTuple):
     """What one request ran at, at a mean of `inflight`, or each of so many `requests`.
 
-    `guest`: most of the load was in the other pool, on the same hardware.
+    `guest`: most of the load was in the other pool, on the same hardware. `doubt`: how far the speed may be off because
+    some of it was, as a variance of its logarithm.
     """
 
     at: float
@@ -31,6 +32,7 @@ class Speed(NamedTuple):
     seconds: float
     guest: bool = False
     requests: float = 1.0
+    doubt: float = 0.0
 
 
 class Evidence:

@@ -26,6 +26,9 @@ _FIRST_EVENT = 4.0
 _PRIOR = 2.0
 # On shared hardware, an answer is the whole load's where no more than this part of it was in the other pool.
 _WHOLE = 0.25
+# Of an answer beside which the other pool was never without a request: how much less it counts, and how sure its speed
+# is, as a logarithm. Two engines that take turns leave each half of the hardware, however few requests one of them has.
+_SPOILT, _HALVED = 0.8, 0.7
 # How much of the mean length of an answer the next one leaves and how much of that it brings, and of how many times the
 # mean it is taken for at most.
 _KEPT, _ONE, _OUTPUT_CUT = 0.95, 1.0 - 0.95, 10.0
@@ -64,7 +67,12 @@ class PoolLearning:
         at, tokens, seconds, inflight, events, _, ttft, waiting, beside, finished = seen
         own = self._own
         own.observed += 1
-        if ttft is not None:
+        count = max(inflight, 1.0)
+        if self._shared:
+            count += beside
+        guest = self._shared and beside > _WHOLE * count
+        if ttft is not None and not guest:
+            # A guest has waited for the other pool's prompts, which are not in `waiting`.
             self.first.add(at, waiting, ttft)
         if finished and tokens:
             own.ended += 1.0
@@ -78,14 +86,15 @@ class PoolLearning:
             seconds -= self.curve.first + self.curve.prefill * waiting
         if generated < _LEAST_TOKENS or seconds < _LEAST_SECONDS:
             return
-        count = max(inflight, 1.0)
-        if self._shared:
-            count += beside
         pending = self._pending
         if pending and not 0.0 <= at - pending[0].at <= TOGETHER:
             self._settle()
             pending = self._pending
-        pending.append(Speed(at, count, generated, seconds, self._shared and beside > _WHOLE * count))
+        if guest or not self._shared:
+            pending.append(Speed(at, count, generated, seconds, guest))
+        else:
+            mixed = min(beside, 1.0)
+            pending.append(Speed(at, count, generated, seconds, guest, 1.0 - _SPOILT * mixed, (_HALVED * mixed) ** 2))
 
     @property
     def level(self) -> Level:

@@ -25,10 +25,11 @@ class Speeds:
         if len(speeds) == 1:
             # As most where few are served: there is no mean to be made.
             speed = speeds[0]
-            at, inflight, tokens, seconds, guest, requests = speed
+            at, inflight, tokens, seconds, guest, requests, own = speed
             ratio, doubt = (self.guests if guest else self.shape).compare(inflight, tokens, seconds)
             if doubt < inf:
-                self.level.observe(at, ratio, _sure(tokens, requests), doubt, answers=requests <= 1.0)
+                alone = requests <= 1.0 and not own
+                self.level.observe(at, ratio, _sure(tokens, requests), doubt + own, answers=alone)
             self._form(speed, ratio, doubt, told)
             return
         compared = self._compare(speeds)
@@ -51,7 +52,7 @@ class Speeds:
         compared: list[tuple[float, float]] = []
         weight = first = second = doubts = 0.0
         answers = 0
-        for _, inflight, tokens, seconds, guest, requests in speeds:
+        for _, inflight, tokens, seconds, guest, requests, own in speeds:
             one = ratio, doubt = (self.guests if guest else self.shape).compare(inflight, tokens, seconds)
             compared.append(one)
             if doubt < inf:
@@ -59,8 +60,8 @@ class Speeds:
                 weight += part
                 first += part * ratio
                 second += part * ratio * ratio
-                doubts += part * doubt
-                answers += requests <= 1.0
+                doubts += part * (doubt + own)
+                answers += requests <= 1.0 and not own
         if weight:
             mean = first / weight
             among = max(second / weight - mean * mean, 0.0)
@@ -68,7 +69,7 @@ class Speeds:
         return compared
 
     def _form(self, speed: Speed, ratio: float, doubt: float, told: bool) -> None:
-        at, inflight, tokens, seconds, guest, requests = speed
+        at, inflight, tokens, seconds, guest, requests, _ = speed
         level = self.level
         off = ratio - level.value if doubt < inf else 0.0
         if off > CUT or off < -CUT:

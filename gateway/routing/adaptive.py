@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from gateway.routing.curve import Curve
 from gateway.routing.explore import Budget, charge, explore
-from gateway.routing.grid import index
+from gateway.routing.grid import NODES, index
 from gateway.routing.nudge import Nudge, go_on, size
 from gateway.routing.placement import place
 from gateway.routing.threshold import SwitchSettings, SwitchState, arrive, spill, switch
@@ -24,6 +24,8 @@ _WILD, _TAME = 0.7, 0.5
 # On shared hardware, up to what multiple of the most in flight that the baseline was seen with its curve is more than a
 # guess. There the whole load would have to go to find out, where a pool with hardware of its own gets one request more.
 _BEYOND = 2.0
+# From what multiple of the usual requests on a replica on there are many.
+_PEAK = 1.5
 # Requests near a count that make it a known one.
 _KNOWN = 0.5
 _CHOICES: dict[Role, Choice] = {role: Choice(role, Reason.ADAPTIVE) for role in ROLES}
@@ -119,10 +121,12 @@ def decide(
     elif shared:
         # Of two loads of one size, the one in the pool that is faster for one of its requests is faster as a whole.
         worth, before = expected, joint.role
-        joint = choose(joint, expected, now)
+        joint = choose(joint, expected, now, count)
         role = joint.role
         changes += role != before
         placement = place(load, _CHOICES[role])
+        here, there = (expected[0], baseline) if role == "speculative" else (expected[1], speculative)
+        counts = _in_question(there, count, here, joint.usual), 0
     else:
         role = "speculative" if worth[0] >= worth[1] else "baseline"
         if settings.exploration:
@@ -162,6 +166,22 @@ def _compare(
     soon = fast / (1.0 + fast * (speculative.first + speculative.prefill * (ahead + prompt)) / output)
     late = base / (1.0 + base * (baseline.first + baseline.prefill * (behind + prompt)) / output)
     return (soon, late), (gained - fast + soon, instead - base + late)
+
+
+def _in_question(curve: Curve, count: int, instead: float, usual: float) -> int:
+    """Up to what count there is something to learn of a pool whose hardware serves `count` requests at this speed.
+
+    With more requests none gets faster: a pool that is slower even with fewer, as was seen, is slower with `count`. And
+    the whole load is not sent elsewhere to learn of a count far above the usual: it would be over by then, and what
+    that costs falls on the most.
+    """
+    at = index(count)
+    if curve.known[at] >= _KNOWN:
+        return count
+    for node in range(at - 1, -1, -1):
+        if curve.known[node] >= _KNOWN:
+            return NODES[node] if curve.rates[node] < instead or count > _PEAK * usual else count
+    return count
 
 
 def _lost(role: Role, expected: tuple[float, float], worth: tuple[float, float]) -> float:
