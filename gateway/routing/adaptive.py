@@ -23,7 +23,8 @@ _ENOUGH = 2.0
 _WILD, _TAME = 0.7, 0.5
 # On shared hardware, up to what multiple of the most in flight that the baseline was seen with its curve is more than a
 # guess. There the whole load would have to go to find out, where a pool with hardware of its own gets one request more.
-_BEYOND = 2.0
+# By the second figure it is believed again.
+_BEYOND, _BACK = 2.0, 1.5
 # From what multiple of the usual requests on a replica on there are many.
 _PEAK = 1.5
 # Requests near a count that make it a known one.
@@ -112,7 +113,7 @@ def decide(
         counts = (ahead + outside) // (replicas or 1) + 1, (behind + beside) // (others or 1) + 1
         nodes = index(counts[0]), index(counts[1])
     expected, worth = _compare(speculative, baseline, nodes, arrival)
-    mode = _trust(speculative, baseline, settings, now, _WILD if trusted else _TAME, counts[0], expected)
+    mode = _trust(speculative, baseline, settings, now, trusted, counts[0], expected)
     role: Role
     if mode != "adaptive":
         placement, switched = _by_threshold(load, switched, settings, now)
@@ -227,7 +228,7 @@ def _trust(
     baseline: Curve,
     settings: AdaptiveSettings,
     now: float,
-    limit: float,
+    trusted: bool,
     count: int,
     expected: tuple[float, float],
 ) -> Mode:
@@ -237,10 +238,11 @@ def _trust(
     stale = settings.stale_seconds
     if now - speculative.newest > stale or now - baseline.newest > stale:
         return "stale"
+    limit, beyond = (_WILD, _BEYOND) if trusted else (_TAME, _BACK)
     if speculative.spread > limit or baseline.spread > limit:
         return "contradicting"
     # On shared hardware the threshold holds until the baseline was seen with about as many.
-    highest = max(settings.threshold, _BEYOND * baseline.highest) if settings.shared_hardware else inf
+    highest = max(settings.threshold, beyond * baseline.highest) if settings.shared_hardware else inf
     return "no_evidence" if count > highest and expected[0] > expected[1] else "adaptive"
 
 

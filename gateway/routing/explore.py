@@ -37,6 +37,8 @@ class Exploring(Protocol):
     @property
     def fresh_seconds(self) -> float: ...
     @property
+    def stale_seconds(self) -> float: ...
+    @property
     def shared_hardware(self) -> bool: ...
     @property
     def capacity(self) -> tuple[int, int]: ...
@@ -71,7 +73,8 @@ def explore(
     One request tells whether a pool that is not used now has become faster. How it would do with more requests than it
     was ever seen with takes that many more at once, on credit. On shared hardware a request among those in the other
     pool does not show how fast the pool would be for the whole load: that takes two generations of the whole load.
-    An answer of a few tokens tells nothing: then another is sent soon, on credit.
+    An answer of a few tokens tells nothing: then another is sent soon, on credit. So is one there where what such a
+    trial costs keeps others away for so long that the pool would be known no more.
     """
     credit, at, trial, trying, silent = budget
     credit += settings.exploration
@@ -90,6 +93,8 @@ def explore(
             least -= BURST
     else:
         silent = inf
+    if credit < 1.0 and _overdue(budget, curve, settings, now) and _spare(load, role, settings):
+        return True, Budget(credit - 1.0, now, 0, role)
     if credit >= least and now - at >= _APART and (ticket < 0.5 or curve.requests < 1.0):
         trial = _trial(curve, count, _reach(load, role), now, settings)
         if trial and _spare(load, role, settings):
@@ -107,6 +112,12 @@ def charge(budget: Budget, lost: float) -> Budget:
 def _silence(since: float, pool: PoolLoad | None, curve: Curve, now: float) -> float:
     """Since when an exploration that told nothing so far has ended; inf: it goes on, or there was nothing before it."""
     return inf if pool is None or pool.inflight or curve.requests < 1.0 else min(since, now)
+
+
+def _overdue(budget: Budget, curve: Curve, settings: Exploring, now: float) -> bool:
+    """Whether nothing was seen of a pool for half of the time after which it is known no more."""
+    late = now - max(budget.at, curve.newest) > settings.stale_seconds / 2
+    return late and settings.shared_hardware and curve.requests >= 1.0 and budget.credit >= 1.0 - LONGEST
 
 
 def _reach(load: ModelLoad, role: Role) -> int:

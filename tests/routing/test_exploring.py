@@ -73,6 +73,14 @@ def test_an_exploration_that_told_nothing_is_made_again_soon() -> None:
     assert explored(asleep, plain, [(1.0, 1, 0, 0.1)] * 60, **kept) == 1
 
 
+def test_on_shared_hardware_a_trial_does_not_keep_all_others_away() -> None:
+    """Forty at one request in two seconds are paid for after two hours; every quarter of one, one looks meanwhile."""
+    used, other = exact_curve(TREE, 1.0), exact_curve(PLAIN, 1.0, 900.0)
+    kept: dict[str, Any] = {"begun": AdaptiveState(Budget(-40.0, 1000.0), trusted=True), "shared_hardware": True}
+    assert explored(used, other, [(2.0, 4, 0, 0.1)] * 400, **kept) == 0
+    assert explored(used, other, [(2.0, 4, 0, 0.1)] * 1400, **kept) == 3
+
+
 def test_a_pool_that_is_many_times_slower_is_looked_at_the_less_often() -> None:
     """In the mean what all the looks lose is the share; the pool is never given up for good."""
     fresh, asked = exact_curve(PLAIN, 1.0), [(0.1, 0, 0, 0.1)] * 100_000
