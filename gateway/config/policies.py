@@ -87,7 +87,7 @@ class AdaptivePolicy(Section):
     """Chooses this policy."""
     objective: Literal["latency", "balanced", "throughput"] = "balanced"
     """What worth is: the request's own speed, what all gain by it in tokens per second, or a mean of both."""
-    weight: Ratio = 0.8
+    weight: Ratio = 0.85
     """With `balanced`: how much the others' loss of speed counts; 0 is `latency`, 1 is `throughput`."""
     shared_hardware: bool = False
     """Whether both pools run on the same hardware: then the whole load goes to one or the other."""

@@ -71,6 +71,7 @@ class Level:
         *,
         answers: int = 1,
         among: float = 0.0,
+        guess: bool = False,
     ) -> None:
         """A request ran at exp(`log_ratio`) times the curve's speed, or so many together in the mean.
 
@@ -78,6 +79,7 @@ class Level:
         variance of `among` about their mean. `doubt`: variance of the curve's logarithm at that count. What differs by
         no more than that is for the curve to mend: a level that followed the first requests of a start would take all
         that was learned before along.
+        `guess`: the curve there is one, and it tells nothing of the noise.
         """
         variance, slow = self.variance, self._slow_variance
         if self._at is not None:
@@ -101,7 +103,8 @@ class Level:
         noise += doubt
         square = residual * residual + among
         memory = _MEMORY if answers <= 1 else 1.0 - (1.0 - _MEMORY) ** answers
-        self.scatter += memory * (square - self.scatter)
+        if not guess:
+            self.scatter += memory * (square - self.scatter)
         deviation = residual / sqrt(variance + noise)
         side = (deviation > _JUMP) - (deviation < -_JUMP)
         # No run, as for most, and none begins.
@@ -112,7 +115,7 @@ class Level:
         if change:
             variance += change * change
             slow += change * change
-        elif answers:
+        elif answers and not guess:
             # One that is far off is no noise, yet.
             square *= requests / answers
             most = _JUMP * _JUMP * (variance + self.noise)

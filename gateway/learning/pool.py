@@ -50,7 +50,7 @@ class PoolLearning:
         self._weight = weight
         self._shared = shared
         self._failed = False
-        self.speeds = Speeds(half_life)
+        self.speeds = Speeds(half_life, shared=shared)
         self.first = FirstToken(half_life)
         # Those that ended together: what held one up held up the others, and as one they are learned from.
         self._pending: list[Speed] = []

@@ -38,7 +38,7 @@ class AdaptiveSettings(NamedTuple):
     `capacity`: `max_inflight` of the speculative and of the baseline pool, per replica.
     """
 
-    weight: float = 0.8
+    weight: float = 0.85
     shared_hardware: bool = False
     exploration: float = 0.01
     threshold: int = 5

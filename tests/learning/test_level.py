@@ -139,3 +139,28 @@ def test_a_change_shows_at_once_where_hundreds_end_every_second() -> None:
     end = serve(learning, "speculative", PACE, [100.0] * 400, every=0.005, noise=0.2)
     end = serve(learning, "speculative", SLOWER, [100.0] * 200, start=end, every=0.005, noise=0.2)
     assert learning.curves(end + 1)[0].rate(100) == pytest.approx(1 / SLOWER(100), rel=0.1)
+
+
+@pytest.mark.parametrize("times", [1 / 1.7, 1.7])
+@pytest.mark.parametrize("counts", [(5.0, 6.0), (14.0, 16.0)])
+def test_a_change_is_followed_while_the_division_moves_on_to_counts_not_seen(
+    counts: tuple[float, float], times: float
+) -> None:
+    """What the curve says of them from others' is a guess, but a better one than that all of it is their own."""
+    learning = Learning(LearningSettings())
+    end = serve(learning, "speculative", PACE, [9.0, 10.0] * 60, noise=0.05)
+    changed = straight(0.005 / times, 0.001 / times)
+    end = serve(learning, "speculative", changed, list(counts) * 10, start=end, noise=0.05)
+    curve = learning.curves(end + 1)[0]
+    assert curve.rate(10) == pytest.approx(1 / changed(10), rel=0.25)
+
+
+def test_a_hundred_at_once_at_a_count_not_seen_are_no_change_of_the_rest() -> None:
+    """The engine is three times slower there than by what it does with few: its curve has a step."""
+    learning = Learning(LearningSettings())
+    end = serve(learning, "speculative", PACE, COUNTS, noise=0.05)
+    for number in range(100):
+        learning.observe("speculative", observation(end + 0.003 * number, 100.0, 3 * PACE(100.0)))
+    curve = learning.curves(end + 1)[0]
+    assert curve.rate(4) == pytest.approx(1 / PACE(4.0), rel=0.1)
+    assert curve.rate(100) == pytest.approx(1 / (3 * PACE(100.0)), rel=0.15)

@@ -1,5 +1,7 @@
 """What a speed moves does not depend on whether it comes alone."""
 
+from math import log
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,9 +26,9 @@ speeds = st.builds(
 )
 
 
-def known() -> Speeds:
+def known(times: int = 5) -> Speeds:
     learned = Speeds(300.0)
-    for number, count in enumerate(COUNTS * 5):
+    for number, count in enumerate(COUNTS * times):
         learned.learn([Speed(0.1 * number, count, 200.0, 200.0 * PACE(count))])
     learned.fit()
     return learned
@@ -48,3 +50,33 @@ def test_one_alone_is_learned_from_as_beside_one_that_says_nothing_of_the_level(
     assert [point[:3] for point in points] == [
         pytest.approx(point[:3], rel=1e-6) for point in alone.shape.sketch.points()
     ]
+
+
+def followed() -> Speeds:
+    """Until the 23rd second, and no faster or slower than it was."""
+    learned = known(50)
+    for at in (20.0, 21.0, 22.0, 23.0):
+        learned.learn([Speed(at, 4.0, 200.0, 200.0 * PACE(4.0))])
+    return learned
+
+
+@given(st.floats(5.0, 20.0), st.floats(2.0, 10.0), st.floats(0.4, 0.95) | st.floats(1.05, 2.5))
+def test_the_longer_an_answer_took_the_less_it_says_of_now(tokens: float, times: float, factor: float) -> None:
+    """It was seen through what there was before a change, too."""
+    short, long = followed(), followed()
+    seconds = tokens * 100.0 * PACE(4.0) * factor
+    short.learn([Speed(24.0, 4.0, tokens * 100.0, seconds)])
+    long.learn([Speed(24.0, 4.0, times * tokens * 100.0, times * seconds)])
+    assert 0.0 < long.level.value / log(1.0 / factor) < short.level.value / log(1.0 / factor)
+
+
+def test_answers_from_before_a_change_hardly_undo_what_those_from_after_it_say() -> None:
+    """Acceptance rises by 1.7. Answers of three seconds show it, then one of 200 ends that was at the old for 190."""
+    learned = followed()
+    for number in range(6):
+        at = 24.0 + number
+        learned.learn([Speed(at, 4.0, 3.0 * 1.7 / PACE(4.0), 3.0)])
+    risen = learned.level.value
+    assert risen == pytest.approx(log(1.7), abs=0.1)
+    learned.learn([Speed(30.0, 4.0, (190.0 + 10.0 * 1.7) / PACE(4.0), 200.0)])
+    assert learned.level.value > 0.85 * risen

@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from enginebench import simulated
+from gateway.routing import AdaptiveSettings
 from gateway.simulator.adaptive import Adaptive
 from gateway.simulator.agenda import Agenda
 from gateway.simulator.engine import Job
@@ -75,7 +76,7 @@ def test_few_requests_draft_after_many(name: str, seed: int) -> None:
     """With 40 to 128 at once the engine that drafts is the slower one. With one it is faster by a fourth and more."""
     alone = [cell for folder in ALONE[name] for cell in read(folder)]
     site = Site(simulated.engine(alone, "speculative", 2.2), simulated.engine(alone, "baseline", None))
-    arm = Adaptive("adaptive:balanced", 0.8, shared=False, most=128, seed=seed)
+    arm = Adaptive("adaptive:balanced", AdaptiveSettings().weight, shared=False, most=128, seed=seed)
     taught = [(level, max(8 // level, 2)) for level in LEVELS]
     source = Cells(taught + [(level, max(8 // level, 4)) for level in LEVELS], pause=3.0, seed=seed)
     run = Run(site, source, arm, Plan(requests=10**9, warm_up=0.0))
