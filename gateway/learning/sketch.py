@@ -1,7 +1,8 @@
 """What was observed of a pool's speed, added up by in-flight count: no request is remembered."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import accumulate, pairwise
 from math import sqrt
 from typing import NamedTuple
@@ -25,9 +26,8 @@ _NEIGHBOURS, _SOME = 1.3, 0.5
 FORGOTTEN = 128.0
 
 
-def nearest(inflight: float) -> int:
-    """The number of the node next to this count."""
-    return bisect_left(_EDGES, inflight)
+# The number of the node next to a count.
+nearest: Callable[[float], int] = partial(bisect_left, _EDGES)
 
 
 class Point(NamedTuple):

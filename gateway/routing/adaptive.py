@@ -5,7 +5,6 @@ compared at the counts that it would make. Pools that share hardware get the who
 `together`. What is not known well enough is not used: then the policy `threshold` decides, and the mode says why.
 """
 
-from math import inf
 from typing import NamedTuple
 
 from gateway.routing.curve import Curve
@@ -127,7 +126,7 @@ def decide(
         changes += role != before
         placement = place(load, _CHOICES[role])
         here, there = (expected[0], baseline) if role == "speculative" else (expected[1], speculative)
-        counts = _in_question(there, count, here, joint.usual), 0
+        counts = _in_question(there, node, count, here, joint.usual), 0
     else:
         role = "speculative" if worth[0] >= worth[1] else "baseline"
         if settings.exploration:
@@ -169,19 +168,19 @@ def _compare(
     return (soon, late), (gained - fast + soon, instead - base + late)
 
 
-def _in_question(curve: Curve, count: int, instead: float, usual: float) -> int:
+def _in_question(curve: Curve, node: int, count: int, instead: float, usual: float) -> int:
     """Up to what count there is something to learn of a pool whose hardware serves `count` requests at this speed.
 
-    With more requests none gets faster: a pool that is slower even with fewer, as was seen, is slower with `count`. And
-    the whole load is not sent elsewhere to learn of a count far above the usual: it would be over by then, and what
-    that costs falls on the most.
+    `node`: that of `count`. With more requests none gets faster: a pool that is slower even with fewer, as was seen, is
+    slower with `count`. And the whole load is not sent elsewhere to learn of a count far above the usual: it would be
+    over by then, and what that costs falls on the most.
     """
-    at = index(count)
-    if curve.known[at] >= _KNOWN:
+    known = curve.known
+    if known[node] >= _KNOWN:
         return count
-    for node in range(at - 1, -1, -1):
-        if curve.known[node] >= _KNOWN:
-            return NODES[node] if curve.rates[node] < instead or count > _PEAK * usual else count
+    for fewer in range(node - 1, -1, -1):
+        if known[fewer] >= _KNOWN:
+            return NODES[fewer] if curve.rates[fewer] < instead or count > _PEAK * usual else count
     return count
 
 
@@ -238,12 +237,14 @@ def _trust(
     stale = settings.stale_seconds
     if now - speculative.newest > stale or now - baseline.newest > stale:
         return "stale"
-    limit, beyond = (_WILD, _BEYOND) if trusted else (_TAME, _BACK)
+    limit = _WILD if trusted else _TAME
     if speculative.spread > limit or baseline.spread > limit:
         return "contradicting"
-    # On shared hardware the threshold holds until the baseline was seen with about as many.
-    highest = max(settings.threshold, beyond * baseline.highest) if settings.shared_hardware else inf
-    return "no_evidence" if count > highest and expected[0] > expected[1] else "adaptive"
+    if count > settings.threshold and settings.shared_hardware and expected[0] > expected[1]:
+        # There the threshold holds until the baseline was seen with about as many.
+        beyond = _BEYOND if trusted else _BACK
+        return "no_evidence" if count > beyond * baseline.highest else "adaptive"
+    return "adaptive"
 
 
 def _by_threshold(

@@ -51,7 +51,9 @@ def choose(state: Together, worth: tuple[float, float], now: float, count: int) 
     """
     role, regret, strain, at, lost, held, usual, proven, moved = state
     passed = now - at if now > at else 0.0
-    elapsed = min(passed, _STEP)
+    elapsed = passed
+    if elapsed > _STEP:
+        elapsed = _STEP
     if strain:
         strain *= 0.5 ** (passed / _FORGET)
     usual = usual + (held - usual) * elapsed / _USUAL if usual else held
