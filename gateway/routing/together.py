@@ -64,7 +64,7 @@ def choose(state: Together, worth: tuple[float, float], now: float, count: int) 
             regret = 0.0
         elif regret < -_PATIENCE and regret < -_patience(strain):
             regret, proven = 0.0, True
-    elif regret > _PATIENCE and (not proven or regret > _patience(strain)) and now - moved >= _PATIENCE:
+    elif regret > _PATIENCE and (not proven or regret > _patience(strain)) and now - moved > _PATIENCE:
         role, regret, strain, proven, moved = other(role), 0.0, strain + 1.0, not proven, now
     here, there = worth if role == "speculative" else (worth[1], worth[0])
     lost = (there - here) / here if here > 0.0 else 1.0 if there > 0.0 else 0.0

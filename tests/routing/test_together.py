@@ -60,7 +60,7 @@ def test_it_never_moves_to_and_fro_at_once(asked: list[tuple[float, float, int]]
         now += 0.1
         before, state = state.role, choose(state, (fast, plain), now, count)
         if state.role != before:
-            assert moved < 0 or now - moved >= 1.0
+            assert moved < 0 or now - moved > 1.0
             moved = now
 
 
