@@ -15,8 +15,9 @@ _LOGS = [log(node) for node in NODES]
 # Requests near a count before new ones there are compared with them.
 _COMPARABLE = 4.0
 # Elsewhere they are compared with what the counts that were seen make of theirs: the standard deviation of that in its
-# logarithm next to them, and for a count that differs by a factor of e.
-_NEXT, _FAR = 0.07, 0.3
+# logarithm next to them, and for a count that differs by a factor of e. Beyond the last factor, as a logarithm, it says
+# nothing: all requests there would be off together, and soon look like a change.
+_NEXT, _FAR, _BEYOND = 0.07, 0.3, 0.75
 # Standard deviation of the logarithm of what so few requests as one tell of the curve at their count: those that came
 # together had others' prompts to wait for in common. It falls with their number.
 _SHAPE = 0.8
@@ -60,7 +61,7 @@ class Evidence:
         Without `guesses` nothing is said where few requests were seen.
         """
         self.sketch = sketch
-        self._guesses = doubted and guesses
+        self._guessing = doubted and guesses
         self._doubted = doubted
         self.paces: list[float] = []
         self.doubts = _UNKNOWN
@@ -74,7 +75,7 @@ class Evidence:
         near = self.sketch.near()
         self._seen = [requests >= _COMPARABLE for requests in near]
         sure = [point for point in points if point.requests >= _COMPARABLE]
-        self._guessed = self.paces if len(sure) == len(points) else fit(sure, noise) if self._guesses and sure else []
+        self._guessed = self.paces if len(sure) == len(points) else fit(sure, noise) if self._guessing and sure else []
         self.doubts = self._doubt(near)
 
     def compare(self, inflight: float, tokens: float, seconds: float) -> tuple[float, float, bool]:
@@ -104,7 +105,7 @@ class Evidence:
         self._seen, self._guessed = [False] * len(NODES), []
 
     def _doubt(self, near: Sequence[float]) -> list[float]:
-        known = [where for where, seen in zip(_LOGS, self._seen, strict=True) if seen and self._guesses]
+        known = [where for where, seen in zip(_LOGS, self._seen, strict=True) if seen and self._guessing]
         return [
             ((_SHAPE / requests) ** 2 if self._doubted else 0.0) if seen else _guess(where, known)
             for where, seen, requests in zip(_LOGS, self._seen, near, strict=True)
@@ -112,6 +113,5 @@ class Evidence:
 
 
 def _guess(where: float, known: Sequence[float]) -> float:
-    if not known:
-        return inf
-    return _NEXT**2 + (_FAR * min(abs(where - other) for other in known)) ** 2
+    off = min((abs(where - other) for other in known), default=inf)
+    return _NEXT**2 + (_FAR * off) ** 2 if off < _BEYOND else inf

@@ -9,6 +9,8 @@ from gateway.learning.sketch import Sketch
 
 # Tokens of an answer from which on its speed is as sure as a longer one's: stalls weigh the less, the longer it takes.
 _LONG = 100.0
+# A speed whose logarithm is off by more than this variance by itself is not told to other gateways.
+_DOUBTFUL = 0.1
 
 
 class Speeds:
@@ -33,10 +35,9 @@ class Speeds:
             at, inflight, tokens, seconds, guest, requests, own = speed
             ratio, doubt, guess = (self.guests if guest else self.shape).compare(inflight, tokens, seconds)
             if doubt < inf:
-                if guess:
-                    doubt *= self._guess()
+                off = doubt * self._again() if guess else doubt
                 alone = requests <= 1.0 and not own
-                self.level.observe(at, ratio, _sure(tokens, requests), doubt + own, answers=alone, guess=guess)
+                self.level.observe(at, ratio, _sure(tokens, requests), off + own, answers=alone, guess=guess)
             self._form(speed, ratio, doubt, told)
             return
         compared = self._compare(speeds)
@@ -54,8 +55,9 @@ class Speeds:
         self.shape.forget()
         self.guests.forget()
         self.level = Level()
+        self._guesses = 0
 
-    def _guess(self) -> float:
+    def _again(self) -> float:
         """By how much the doubt is more: what is guessed until the next fit is off together, however often."""
         self._guesses += 1
         return float(self._guesses * self._guesses)
@@ -81,12 +83,12 @@ class Speeds:
         if weight:
             mean = first / weight
             among = max(second / weight - mean * mean, 0.0)
-            doubt = doubts / weight * (self._guess() if guess else 1.0)
+            doubt = doubts / weight * (self._again() if guess else 1.0)
             self.level.observe(speeds[-1].at, mean, weight, doubt, answers=answers, among=among, guess=guess)
         return compared
 
     def _form(self, speed: Speed, ratio: float, doubt: float, told: bool) -> None:
-        at, inflight, tokens, seconds, guest, requests, _ = speed
+        at, inflight, tokens, seconds, guest, requests, own = speed
         level = self.level
         off = ratio - level.value if doubt < inf else 0.0
         if (off > CUT or off < -CUT) and abs(off) > (cut := CUT + 2.0 * sqrt(doubt)):
@@ -96,7 +98,8 @@ class Speeds:
             part = min(_LONG / tokens, 1.0)
             tokens, seconds, requests = part * tokens, part * seconds, min(requests, 1.0)
         sketch = (self.guests if guest else self.shape).sketch
-        sketch.add(at, inflight, tokens / level.steady, seconds, requests, told=told)
+        # Others, who are told sums, could not doubt it.
+        sketch.add(at, inflight, tokens / level.steady, seconds, requests, told=told or own > _DOUBTFUL)
 
 
 def _sure(tokens: float, requests: float) -> float:

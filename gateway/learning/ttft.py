@@ -141,7 +141,7 @@ def share(one: FirstToken, two: FirstToken) -> None:
         # What is no number is for its own pool to forget.
         first.assume(0.0, slope if isfinite(slope) else 0.0)
     for first, other in ((one, two), (two, one)):
-        if not first.dump()[0]:
+        if not first.dump()[0] and all(isfinite(part) for part in other.line()):
             first.assume(*other.line())
 
 

@@ -117,7 +117,7 @@ def decide(
     if mode != "adaptive":
         placement, switched = _by_threshold(load, switched, settings, now)
         role = placement.role if isinstance(placement, Choice) else "speculative"
-        joint = Together(role, 0.0, joint.strain, now)
+        joint = joint._replace(role=role, regret=0.0, at=now, lost=0.0, held=counts[0], proven=True)
     elif shared:
         # Of two loads of one size, the one in the pool that is faster for one of its requests is faster as a whole.
         worth, before = expected, joint.role

@@ -164,3 +164,14 @@ def test_a_hundred_at_once_at_a_count_not_seen_are_no_change_of_the_rest() -> No
     curve = learning.curves(end + 1)[0]
     assert curve.rate(4) == pytest.approx(1 / PACE(4.0), rel=0.1)
     assert curve.rate(100) == pytest.approx(1 / (3 * PACE(100.0)), rel=0.15)
+
+
+@pytest.mark.parametrize("steep", [0.0, 1.0])
+def test_a_load_that_is_another_by_far_is_no_change_of_the_rest(steep: float) -> None:
+    """Two at a time for long, then twenty: whatever the engine does with twenty, one a second tells of twenty only."""
+    learning = Learning(LearningSettings())
+    end = serve(learning, "speculative", lambda _: 0.01, [2.0] * 140, noise=0.05)
+    serve(learning, "speculative", lambda count: 0.01 * (count / 2.0) ** steep, [20.0] * 60, start=end, noise=0.05)
+    curve = learning.curves(end + 61)[0]
+    assert curve.rate(2) == pytest.approx(100.0, rel=0.1)
+    assert curve.rate(20) == pytest.approx(100.0 / 10.0**steep, rel=0.15)

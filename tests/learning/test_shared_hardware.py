@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.learning import Learning, LearningSettings
+from gateway.learning import Learning, LearningSettings, Shares
 from gateway.routing.grid import index
 from tests.learning.serving import observation, serve, straight
 
@@ -46,3 +46,20 @@ def test_how_late_a_guest_begins_says_nothing_of_the_pool() -> None:
         learning.observe("speculative", late)
     after = learning.curves(end + 9.0)[0]
     assert (after.first, after.prefill) == (before.first, before.prefill)
+
+
+def test_what_ran_beside_the_other_pool_is_not_told_as_if_it_had_not() -> None:
+    """Who is told has the sums, and could not doubt them."""
+    settings = LearningSettings(shared_hardware=True)
+    teller, hearer = Shares(Learning(settings), "teller"), Shares(Learning(settings), "hearer")
+    for one in (teller, hearer):
+        end = serve(one.learning, "speculative", PACE, [*COUNTS, *[20.0] * 10], noise=0.02)
+    hearer.take("teller", teller.report(end), 0.0, end)
+    for at in (end + 5.0, end + 10.0, end + 15.0):
+        for _ in range(20):
+            teller.learning.observe("speculative", observation(at, 20.0, 2 * PACE(20.0))._replace(beside=1.0))
+        teller.learning.curves(at + 1.0)
+        hearer.take("teller", teller.report(at + 1.0), 0.0, at + 1.0)
+        curve = hearer.learning.curves(at + 2.0)[0]
+        for count in (2, 4, 8):
+            assert curve.rate(count) == pytest.approx(1 / PACE(count), rel=0.1)

@@ -110,6 +110,13 @@ def test_a_pool_whose_sums_are_no_numbers_leaves_the_other_alone() -> None:
     assert at(known, 400.0) == pytest.approx(0.14, rel=0.1)
 
 
+def test_a_pool_that_has_seen_nothing_assumes_no_line_that_is_none() -> None:
+    nothing, broken = FirstToken(300.0), FirstToken(300.0)
+    broken.merge([1.0, *[float("nan")] * 4])
+    share(nothing, broken)
+    assert nothing.line() == (0.0, 0.0)
+
+
 def slope(seen: list[tuple[float, float]]) -> float | None:
     """By least squares; None where there is none."""
     wait, mean = sum(w for w, _ in seen) / len(seen), sum(s for _, s in seen) / len(seen)
