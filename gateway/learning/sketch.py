@@ -20,8 +20,9 @@ _STEP, _YOUTH = 0.5, 0.5
 _SAME = 1e-3
 # Less of a request than this is nothing.
 _NONE = 1e-9
-# Counts within this factor of a node are near it. Requests at a count that make it one that was seen.
-_NEIGHBOURS, _SOME = 1.3, 0.5
+# Counts within this factor of a node are near it. What is left of the requests at a count that was seen, for peaks are
+# rare, and the last one's evidence has faded long before the next.
+_NEIGHBOURS, _SOME = 1.3, 0.05
 # So many halvings leave nothing.
 FORGOTTEN = 128.0
 

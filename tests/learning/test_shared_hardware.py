@@ -63,3 +63,12 @@ def test_what_ran_beside_the_other_pool_is_not_told_as_if_it_had_not() -> None:
         curve = hearer.learning.curves(at + 2.0)[0]
         for count in (2, 4, 8):
             assert curve.rate(count) == pytest.approx(1 / PACE(count), rel=0.1)
+
+
+def test_a_peak_of_a_while_ago_is_still_one_that_was_seen() -> None:
+    """Else each would be left to the threshold, and that is a change of mode."""
+    learning = Learning(LearningSettings(shared_hardware=True))
+    end = serve(learning, "baseline", PACE, [5.0] * 200, every=10.0)
+    end = serve(learning, "baseline", PACE, [40.0] * 10, start=end)
+    end = serve(learning, "baseline", PACE, [5.0] * 150, start=end, every=10.0)
+    assert learning.curves(end + 1.0)[1].highest == pytest.approx(40.0)
