@@ -6,7 +6,7 @@ from gateway.routing.types import Role, other
 
 # Seconds of the whole load, lost by being in the wrong pool, that make it move: after a quiet time, and how often that
 # doubles while it has moved a lot. Half of the moves are forgotten after so many seconds.
-_PATIENCE, _DOUBLINGS, _FORGET = 1.0, 7.0, 2700.0
+_PATIENCE, _DOUBLINGS, _FORGET = 1.0, 7.0, 3600.0
 # By what part of its speed the other pool has to be faster to count, for each such move: a load that has moved to and
 # fro is about the crossing, where what is known of the pools is not exact enough to say which is faster.
 _DOUBT = 0.005
