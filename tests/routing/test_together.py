@@ -133,3 +133,19 @@ def explored(speculative: Curve, baseline: Curve, joint: Together) -> int:
         )
         found.append(decision.mode == "exploring")
     return found.index(False)
+
+
+def test_what_is_usual_is_kept_while_the_curves_are_not_believed() -> None:
+    """A peak that is left to the threshold does not become the usual."""
+    curve, settings = exact_curve(PLAIN, 0.8), AdaptiveSettings(shared_hardware=True)
+    before = Together("baseline", at=1019.0, usual=4.0, held=4.0, strain=2.0, moved=1018.0)
+    decision, state = decide(
+        both(pool(0), pool(19)),
+        curve,
+        curve._replace(spread=9.0),
+        AdaptiveState(together=before),
+        settings,
+        Arrival(1020.0, 0.9, 10.0),
+    )
+    assert decision.mode == "contradicting"
+    assert (state.together.usual, state.together.strain, state.together.moved) == (4.0, 2.0, 1018.0)
